@@ -1,0 +1,2 @@
+//! The program collander.
+fn main() {}
