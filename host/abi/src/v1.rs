@@ -1,0 +1,247 @@
+//! Version 1: NCCL 2.23. Function, datatype, algorithm and protocol are small integers here.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::{offset_of, size_of};
+
+use crate::result::NcclResult;
+
+/// A collective as enqueued.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Coll {
+    /// Communicator's name; may be NULL, any bytes.
+    pub name: *const c_char,
+    /// Communicator's hash.
+    pub comm_hash: u64,
+    /// Count per communicator and function, from 0.
+    pub seq_number: u64,
+    /// Function, as a number of NCCL.
+    pub func: u8,
+    /// Send buffer.
+    pub send_buff: *const c_void,
+    /// Receive buffer.
+    pub recv_buff: *mut c_void,
+    /// Elements.
+    pub count: usize,
+    /// Root rank.
+    pub root: c_int,
+    /// Datatype, as a number of NCCL.
+    pub datatype: u8,
+    /// Reduction.
+    pub op: u32,
+    /// Bytes that the algorithm moves.
+    pub traffic_bytes: usize,
+    /// Most channels it may use.
+    pub n_max_channels: u8,
+    /// Warps a channel.
+    pub n_warps: u8,
+    /// Algorithm, as a number of NCCL.
+    pub algo: u8,
+    /// Protocol, as a number of NCCL.
+    pub proto: u8,
+    /// Whether CollNet is used.
+    pub is_collnet: c_int,
+    /// Whether NVLS is used.
+    pub is_nvls: c_int,
+}
+
+/// A send or receive as enqueued.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct P2p {
+    /// Communicator's name; may be NULL, any bytes.
+    pub name: *const c_char,
+    /// Communicator's hash.
+    pub comm_hash: u64,
+    /// Function, as a number of NCCL.
+    pub func: u8,
+    /// Buffer.
+    pub buff: *mut c_void,
+    /// Datatype, as a number of NCCL.
+    pub datatype: u8,
+    /// Elements.
+    pub count: usize,
+    /// Peer rank.
+    pub peer: c_int,
+}
+
+/// A network operation of one channel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProxyOp {
+    /// Process that owns the parent event.
+    pub pid: c_int,
+    /// Channel.
+    pub channel_id: u8,
+    /// Peer rank.
+    pub peer: c_int,
+    /// Steps.
+    pub n_steps: c_int,
+    /// Bytes of a chunk.
+    pub chunk_size: c_int,
+    /// 1 send, 0 receive.
+    pub is_send: c_int,
+}
+
+/// One step of a network operation.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProxyStep {
+    /// Number of the step.
+    pub step: c_int,
+}
+
+/// What belongs to the kind of event.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Payload {
+    /// Coll.
+    pub coll: Coll,
+    /// P2p.
+    pub p2p: P2p,
+    /// ProxyOp.
+    pub proxy_op: ProxyOp,
+    /// ProxyStep.
+    pub proxy_step: ProxyStep,
+}
+
+impl core::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Payload")
+    }
+}
+
+/// What `startEvent` is told about an event.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor {
+    /// Kind, one bit (`type` in C).
+    pub event_type: u8,
+    /// Handle of the parent, NULL if there is none; can belong to another process.
+    pub parent_obj: *mut c_void,
+    /// Rank in the communicator; 0 on many kinds whatever the rank.
+    pub rank: c_int,
+    /// What belongs to the kind.
+    pub payload: Payload,
+}
+
+/// Arguments of the states of ProxyOp and ProxyStep.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProxyOpArgs {
+    /// Bytes so far.
+    pub trans_size: usize,
+    /// Steps so far.
+    pub steps: c_int,
+}
+
+/// Arguments of the states of ProxyCtrl.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProxyCtrlArgs {
+    /// Proxy operations appended.
+    pub appended_proxy_ops: c_int,
+}
+
+/// What `recordEventState` is told about a state.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union StateArgs {
+    /// Arguments of the states of ProxyOp and ProxyStep.
+    pub proxy_op: ProxyOpArgs,
+    /// Arguments of the states of ProxyCtrl.
+    pub proxy_ctrl: ProxyCtrlArgs,
+}
+
+impl core::fmt::Debug for StateArgs {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("StateArgs")
+    }
+}
+
+/// `init`: a communicator opens. The mask pointer stays valid for the life of the process.
+pub type Init = unsafe extern "C" fn(context: *mut *mut c_void, mask: *mut c_int) -> NcclResult;
+/// `startEvent`. The descriptor and its strings live only for the call.
+pub type StartEvent =
+    unsafe extern "C" fn(context: *mut c_void, handle: *mut *mut c_void, descriptor: *mut Descriptor) -> NcclResult;
+/// `stopEvent`.
+pub type StopEvent = unsafe extern "C" fn(handle: *mut c_void) -> NcclResult;
+/// `recordEventState`. The arguments may be NULL.
+pub type RecordEventState = unsafe extern "C" fn(handle: *mut c_void, state: c_int, args: *mut StateArgs) -> NcclResult;
+/// `finalize`: a communicator closes.
+pub type Finalize = unsafe extern "C" fn(context: *mut c_void) -> NcclResult;
+
+/// What a library exports as `ncclProfiler_v1`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Profiler {
+    /// Name of the plugin.
+    pub name: *const c_char,
+    /// A communicator opens.
+    pub init: Option<Init>,
+    /// An event starts.
+    pub start_event: Option<StartEvent>,
+    /// An event stops.
+    pub stop_event: Option<StopEvent>,
+    /// An event changes its state.
+    pub record_event_state: Option<RecordEventState>,
+    /// A communicator closes.
+    pub finalize: Option<Finalize>,
+    /// Zero: a reader of a longer variant finds NULL. Not part of NCCL's struct: never read it of another library.
+    pub reserved: [usize; 8],
+}
+
+// SAFETY: `name` points to bytes that nobody changes for the life of the library; all else is plain data.
+unsafe impl Sync for Profiler {}
+
+// The layout, byte for byte, on 64-bit Linux.
+const _: () = {
+    assert!(offset_of!(Descriptor, event_type) == 0);
+    assert!(size_of::<u8>() == 1);
+    assert!(offset_of!(Descriptor, parent_obj) == 8);
+    assert!(offset_of!(Descriptor, rank) == 16);
+    assert!(offset_of!(Descriptor, payload) == 24);
+    assert!(size_of::<Descriptor>() == 120);
+    assert!(offset_of!(Descriptor, payload.coll.name) == 24);
+    assert!(offset_of!(Descriptor, payload.coll.comm_hash) == 32);
+    assert!(offset_of!(Descriptor, payload.coll.seq_number) == 40);
+    assert!(offset_of!(Descriptor, payload.coll.func) == 48);
+    assert!(offset_of!(Descriptor, payload.coll.send_buff) == 56);
+    assert!(offset_of!(Descriptor, payload.coll.recv_buff) == 64);
+    assert!(offset_of!(Descriptor, payload.coll.count) == 72);
+    assert!(offset_of!(Descriptor, payload.coll.root) == 80);
+    assert!(offset_of!(Descriptor, payload.coll.datatype) == 84);
+    assert!(offset_of!(Descriptor, payload.coll.op) == 88);
+    assert!(offset_of!(Descriptor, payload.coll.traffic_bytes) == 96);
+    assert!(offset_of!(Descriptor, payload.coll.n_max_channels) == 104);
+    assert!(offset_of!(Descriptor, payload.coll.n_warps) == 105);
+    assert!(offset_of!(Descriptor, payload.coll.algo) == 106);
+    assert!(offset_of!(Descriptor, payload.coll.proto) == 107);
+    assert!(offset_of!(Descriptor, payload.coll.is_collnet) == 108);
+    assert!(offset_of!(Descriptor, payload.coll.is_nvls) == 112);
+    assert!(offset_of!(Descriptor, payload.p2p.name) == 24);
+    assert!(offset_of!(Descriptor, payload.p2p.comm_hash) == 32);
+    assert!(offset_of!(Descriptor, payload.p2p.func) == 40);
+    assert!(offset_of!(Descriptor, payload.p2p.buff) == 48);
+    assert!(offset_of!(Descriptor, payload.p2p.datatype) == 56);
+    assert!(offset_of!(Descriptor, payload.p2p.count) == 64);
+    assert!(offset_of!(Descriptor, payload.p2p.peer) == 72);
+    assert!(offset_of!(Descriptor, payload.proxy_op.pid) == 24);
+    assert!(offset_of!(Descriptor, payload.proxy_op.channel_id) == 28);
+    assert!(offset_of!(Descriptor, payload.proxy_op.peer) == 32);
+    assert!(offset_of!(Descriptor, payload.proxy_op.n_steps) == 36);
+    assert!(offset_of!(Descriptor, payload.proxy_op.chunk_size) == 40);
+    assert!(offset_of!(Descriptor, payload.proxy_op.is_send) == 44);
+    assert!(offset_of!(Descriptor, payload.proxy_step.step) == 24);
+    assert!(offset_of!(StateArgs, proxy_op.trans_size) == 0);
+    assert!(offset_of!(StateArgs, proxy_op.steps) == 8);
+    assert!(offset_of!(StateArgs, proxy_ctrl.appended_proxy_ops) == 0);
+    assert!(size_of::<StateArgs>() == 16);
+    assert!(offset_of!(Profiler, name) == 0);
+    assert!(offset_of!(Profiler, init) == 8);
+    assert!(offset_of!(Profiler, start_event) == 16);
+    assert!(offset_of!(Profiler, stop_event) == 24);
+    assert!(offset_of!(Profiler, record_event_state) == 32);
+    assert!(offset_of!(Profiler, finalize) == 40);
+    assert!(size_of::<Profiler>() == 112);
+};
