@@ -1,0 +1,108 @@
+//! What a callback costs: drives a profiler library as NCCL does and times its calls.
+//!
+//! `collander-bench run` measures one library and prints a table or JSON; `collander-bench suite` compares collander with
+//! two floors in the same run and says whether each limit holds. `cargo xtask bench` builds all and runs the suite.
+
+mod category;
+mod clock;
+mod collective;
+mod drive;
+mod floors;
+mod histogram;
+mod meter;
+mod plugin;
+mod queue;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+use crate::collective::Shape;
+use crate::drive::Options;
+
+#[derive(Debug, Parser)]
+#[command(name = "collander-bench", about = "What a callback of a profiler library costs")]
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Measures one library.
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// The library.
+    library: PathBuf,
+    /// Collectives that are measured.
+    #[arg(short = 'n', long, default_value_t = 20_000)]
+    collectives: u64,
+    /// Collectives before them.
+    #[arg(short, long, default_value_t = 1_000)]
+    warmup: u64,
+    /// Channels of a collective.
+    #[arg(short, long, default_value_t = 8)]
+    channels: usize,
+    /// Proxy operations and steps too.
+    #[arg(short = 'b', long)]
+    proxy: bool,
+    /// Steps of a proxy operation.
+    #[arg(short, long, default_value_t = 16)]
+    steps: usize,
+    /// Bytes of a collective.
+    #[arg(long, default_value_t = 64 << 20)]
+    bytes: usize,
+    /// Most collectives issued and not finished.
+    #[arg(short, long, default_value_t = 8)]
+    depth: usize,
+    /// Collectives a second; 0: as fast as possible.
+    #[arg(short, long, default_value_t = 0.0)]
+    rate: f64,
+    /// Times a thread's part of a collective as a whole.
+    #[arg(short = 'B', long)]
+    bulk: bool,
+    /// Everything from one thread, for callgrind.
+    #[arg(short, long)]
+    inline: bool,
+    /// Leaves the threads to the scheduler even if there are two processors.
+    #[arg(long)]
+    no_pin: bool,
+    /// Interface version, 4 to 7; default: the highest that the library has.
+    #[arg(long)]
+    api: Option<u32>,
+    /// One line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> Result<()> {
+    match Command::parse().verb {
+        Verb::Run(args) => run(&args),
+    }
+}
+
+fn run(args: &RunArgs) -> Result<()> {
+    let options = Options {
+        version: args.api,
+        collectives: args.collectives,
+        warmup: args.warmup,
+        depth: args.depth,
+        shape: Shape { channels: args.channels, proxy: args.proxy, steps: args.steps, count: args.bytes / 4 },
+        bulk: args.bulk,
+        inline: args.inline,
+        rate: args.rate,
+        pin: !args.no_pin,
+    };
+    let report = drive::run(&args.library, &options)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.table());
+    }
+    Ok(())
+}
