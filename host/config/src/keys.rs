@@ -214,11 +214,12 @@ pub fn find(section: &str, name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.section == section && key.name == name)
 }
 
-/// The one of `names` that needs the fewest changes to become `wrong`; None if more than a third of it would change.
+/// The one of `names` that needs the fewest changes to become `wrong`; None if more than a third of it would change (two letters always may).
 #[must_use]
 pub fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let (distance, name) = names.map(|name| (distance(wrong, name), name)).min()?;
-    (distance * 3 <= wrong.chars().count().max(3)).then_some(name)
+    let length = wrong.chars().count();
+    (distance <= (length / 3).max(2) && distance < length).then_some(name)
 }
 
 /// Levenshtein's distance.
