@@ -9,18 +9,25 @@ mod collective;
 mod drive;
 mod floors;
 mod histogram;
+mod instructions;
+mod limits;
 mod meter;
 mod plugin;
 mod queue;
 mod report;
+mod scenario;
+mod suite;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
 use crate::collective::Shape;
 use crate::drive::Options;
+use crate::suite::Effort;
 
 #[derive(Debug, Parser)]
 #[command(name = "collander-bench", about = "What a callback of a profiler library costs")]
@@ -33,6 +40,20 @@ struct Command {
 enum Verb {
     /// Measures one library.
     Run(RunArgs),
+    /// Compares a build of collander with the floors; ends with 1 if a limit is exceeded.
+    Suite(SuiteArgs),
+}
+
+#[derive(Debug, Args)]
+struct SuiteArgs {
+    /// The library, as it is shipped.
+    library: PathBuf,
+    /// Fewer rounds, no long run: about a minute.
+    #[arg(long)]
+    quick: bool,
+    /// One JSON document.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -83,7 +104,21 @@ struct RunArgs {
 fn main() -> Result<()> {
     match Command::parse().verb {
         Verb::Run(args) => run(&args),
+        Verb::Suite(args) => compare(&args),
     }
+}
+
+fn compare(args: &SuiteArgs) -> Result<()> {
+    let effort = if args.quick { Effort::QUICK } else { Effort::FULL };
+    let comparison = suite::compare(&args.library, effort, |what| eprintln!("measuring: {what}"))?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&comparison)?);
+    } else {
+        print!("{}", comparison.table());
+    }
+    let over = comparison.checks.iter().filter(|check| !check.ok).count();
+    ensure!(over == 0, "{over} of {} limits exceeded", comparison.checks.len());
+    Ok(())
 }
 
 fn run(args: &RunArgs) -> Result<()> {

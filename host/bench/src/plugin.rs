@@ -86,9 +86,12 @@ impl Plugin {
         let Some((start, stop, state, finalize)) = functions else {
             bail!("{} has a NULL member in ncclProfiler_v{version}", path.display());
         };
-        // SAFETY: `name` is a string of the library, NULL or terminated.
-        let name =
-            if name.is_null() { String::new() } else { unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned() };
+        let name = if name.is_null() {
+            String::new()
+        } else {
+            // SAFETY: it is a terminated string of the library.
+            unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+        };
         let mut plugin = Self {
             library: Some(library),
             version,
