@@ -1,0 +1,4 @@
+//! The simulator against a C plugin that counts calls and notes violations.
+
+mod recorder;
+mod replays;
