@@ -21,6 +21,7 @@ mod suite;
 mod tests;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
@@ -101,10 +102,17 @@ struct RunArgs {
     json: bool,
 }
 
-fn main() -> Result<()> {
-    match Command::parse().verb {
+fn main() -> ExitCode {
+    let result = match Command::parse().verb {
         Verb::Run(args) => run(&args),
         Verb::Suite(args) => compare(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("collander-bench: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
