@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The repository's root.
-pub fn root() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here)
+/// The repository's root: that of the workspace which `cargo xtask` was called in, else the one that this was built from.
+pub fn root() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    here.ancestors().nth(2).map_or_else(|| here.clone(), Path::to_path_buf)
 }
 
 /// Cargo's target folder: `CARGO_TARGET_DIR`, else `target` in the root.

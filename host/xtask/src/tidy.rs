@@ -36,7 +36,7 @@ pub fn files() -> Result<()> {
     for file in &files {
         check_file(file, &mut findings)?;
     }
-    links::check(root(), &files, &mut findings)?;
+    links::check(&root(), &files, &mut findings)?;
     for folder in SAFE {
         let source = ["src/lib.rs", "src/main.rs"].iter().map(|name| root().join(folder).join(name));
         let Some(source) = source.into_iter().find(|path| path.exists()) else { continue };
