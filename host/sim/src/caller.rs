@@ -18,6 +18,8 @@ pub(crate) struct Caller {
     faults: Option<Faults>,
     random: Random,
     stopped: Vec<Handle>,
+    /// Events started less events stopped: this thread may stop what another started.
+    open: u64,
 }
 
 impl Caller {
@@ -29,6 +31,7 @@ impl Caller {
             random: Random::of(&[faults.map_or(0, |faults| faults.seed), thread]),
             faults,
             stopped: Vec::new(),
+            open: 0,
         }
     }
 
@@ -43,7 +46,9 @@ impl Caller {
     ) -> Handle {
         let handle = library.start(context, descriptor, rank, parents);
         self.functions.start += u64::from(handle.is_some());
-        handle.unwrap_or(Handle::NULL)
+        let handle = handle.unwrap_or(Handle::NULL);
+        self.open = self.open.wrapping_add(u64::from(!handle.is_null()));
+        handle
     }
 
     /// `recordEventState`, unless the handle is NULL or the version lacks the state. Says whether it was called.
@@ -60,6 +65,7 @@ impl Caller {
         }
         library.stop(handle);
         self.functions.stop += 1;
+        self.open = self.open.wrapping_sub(1);
         if let Some(faults) = self.faults {
             self.inject(library, context, handle, &faults);
         }
@@ -152,6 +158,7 @@ impl Caller {
     pub(crate) fn finish(&self, report: &mut Report) {
         report.functions.add(&self.functions);
         report.injected.add(&self.injected);
+        report.never_stopped = report.never_stopped.wrapping_add(self.open);
     }
 }
 

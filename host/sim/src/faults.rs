@@ -33,10 +33,6 @@ impl Faults {
 pub(crate) struct Random(u64);
 
 impl Random {
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
     /// Of several numbers, all of which matter.
     pub(crate) fn of(parts: &[u64]) -> Self {
         let mut random = Self(0x6a09_e667_f3bc_c908);

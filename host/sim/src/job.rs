@@ -63,7 +63,8 @@ pub enum Work {
     },
 }
 
-/// How far a job is, in units that suit it: calls of a recording, operations of a scenario (all ranks of the process).
+/// How far a job is, in units that suit it: calls of a recording, steps of a
+/// scenario (times ranks of the process).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Done.

@@ -17,17 +17,19 @@
 //! # Ok::<(), collander_sim::SimError>(())
 //! ```
 //!
-//! [`Library`] alone is the loaded library behind one API for all versions of the interface.
+//! [`Library`] alone is the loaded library behind one API for all versions of the interface; [`load::run`] drives it as fast as it can.
 //! fast as it can. All `unsafe` code of the crate is in `library`.
 #![deny(unsafe_code)]
 
 mod caller;
 mod convert;
 mod error;
+mod expected;
 mod faults;
 mod job;
 #[allow(unsafe_code, reason = "loads a library and calls its C functions; everything else in the crate is safe")]
 mod library;
+pub mod load;
 pub mod mask;
 mod replay;
 mod report;

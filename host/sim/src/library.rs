@@ -387,7 +387,7 @@ extern "C" fn collect(
     };
     let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
     if log.len() < MOST_LOG_MESSAGES {
-        log.push(LogMessage { level, subsystems: subsystems, text });
+        log.push(LogMessage { level, subsystems, text });
     }
 }
 

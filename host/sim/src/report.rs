@@ -203,7 +203,8 @@ impl Report {
         self.processes += other.processes;
         self.communicators += other.communicators;
         self.loads += other.loads;
-        self.never_stopped += other.never_stopped;
+        // Of the threads of one rank, some stop what others started.
+        self.never_stopped = self.never_stopped.wrapping_add(other.never_stopped);
         self.expected.extend(other.expected);
         self.log.extend(other.log);
         self.seconds = self.seconds.max(other.seconds);

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use collander_event::EventKind;
-use collander_recording::{EventDescriptor, Name};
+use collander_recording::EventDescriptor;
 
 use super::Slot;
 use super::plan::{ContextRef, Event, Plan, Target};
+use crate::expected;
 use crate::report::{ExpectedOperation, KernelChannel, OperationKind, Report};
 
 /// Counts the operations, and lists them if that is wanted.
@@ -83,55 +84,6 @@ fn child(
 }
 
 fn operation(kind: OperationKind, event: &Event, plan: &Plan, api: u8) -> ExpectedOperation {
-    let text = |name: &Name| name.as_deref().unwrap_or("").to_owned();
-    let owned = |name: &Name| name.as_deref().map(ToOwned::to_owned);
     let context = if let ContextRef::Own(context) = event.context { context } else { 0 };
-    let communicator = &plan.communicators[context];
-    let mut operation = ExpectedOperation {
-        kind,
-        communicator: communicator.id,
-        communicator_name: communicator.name.as_ref().map(|name| String::from_utf8_lossy(name).into_owned()),
-        context: context as u32,
-        rank: communicator.rank,
-        ranks: if api >= 4 { communicator.ranks } else { 0 },
-        function: String::new(),
-        sequence: None,
-        count: 0,
-        datatype: String::new(),
-        algorithm: None,
-        protocol: None,
-        channels: None,
-        root_or_peer: 0,
-        user_tag: 0,
-        graph_replay: false,
-        kernel_channels: Vec::new(),
-        proxy_operations: 0,
-        proxy_steps: 0,
-    };
-    let (function, datatype, count, root, tag) = match &event.descriptor {
-        EventDescriptor::Coll(d) => {
-            operation.sequence = Some(d.sequence);
-            operation.channels = Some(d.channels);
-            operation.algorithm = owned(&d.algorithm);
-            operation.protocol = owned(&d.protocol);
-            (&d.function, &d.datatype, d.count, d.root, d.user_tag)
-        }
-        EventDescriptor::P2p(d) => {
-            operation.channels = (api >= 4).then_some(d.channels);
-            (&d.function, &d.datatype, d.count, d.peer, d.user_tag)
-        }
-        EventDescriptor::CeColl(d) => {
-            operation.sequence = Some(d.sequence);
-            (&d.function, &d.datatype, d.count, d.root, d.user_tag)
-        }
-        EventDescriptor::CollApi(d) => (&d.function, &d.datatype, d.count, d.root, d.user_tag),
-        EventDescriptor::P2pApi(d) => (&d.function, &d.datatype, d.count, 0, d.user_tag),
-        _ => return operation,
-    };
-    operation.function = text(function);
-    operation.datatype = text(datatype);
-    operation.count = count;
-    operation.root_or_peer = root;
-    operation.user_tag = if api >= 7 { tag } else { 0 };
-    operation
+    expected::operation(kind, &event.descriptor, &plan.communicators[context], context as u32, api)
 }

@@ -1,7 +1,12 @@
 //! Scenarios: a training job in a TOML file. See [`Scenario`] for the keys.
 
 mod check;
+mod clock;
+mod emit;
+mod proxy;
+mod rank;
 mod run;
+mod timeline;
 
 use std::path::Path;
 

@@ -2,3 +2,4 @@
 
 mod recorder;
 mod replays;
+mod scenarios;

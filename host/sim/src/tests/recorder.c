@@ -54,7 +54,7 @@ static int start(int api, void* context, void** handle, const char* d) {
   if (__builtin_popcountll(type) != 1 || type >> 16) { wrong(); return 3; }
   int kind = __builtin_ctzll(type);
   recorder_kinds[kind]++;
-  if (parent && (parent >= next_event || states[parent] == UNUSED)) wrong();
+  if (parent && (parent >= next_event || states[parent] == UNUSED)) { wrong(); parent = 0; }
   if (kind == 1) {
     size_t func = api <= 3 ? 48 : 32, count = api <= 3 ? 72 : 56;
     if (api == 1 ? *(const uint8_t*)(d + func) > 4 : !known(*(const char* const*)(d + func))) wrong();
