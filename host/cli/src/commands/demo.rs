@@ -22,7 +22,7 @@ use crate::units;
 use crate::workers;
 
 /// The job.
-const SCENARIO: &str = include_str!("demo.toml");
+const SCENARIO: &str = include_str!("../../../../examples/scenarios/tp-dp-straggler.toml");
 
 /// Shows what collander does: a simulated job of 8 ranks with a straggler, seen through the real library.
 ///
