@@ -203,6 +203,18 @@ impl<'a> Replay<'a> {
     fn start(&self, caller: &mut Caller, library: &Library, number: usize) {
         let event = &self.plan.slots[number];
         let slot = &self.slots[number];
+        // The communicator's init has returned, and with it the mask is set, before anything uses the communicator.
+        let foreign;
+        let context = match event.context {
+            ContextRef::Own(context) => {
+                self.turns.until(|| self.contexts[context].get().is_some());
+                self.contexts[context].get()
+            }
+            ContextRef::Bits(bits) => {
+                foreign = Context { bits, communicator: Arc::clone(&self.nobody) };
+                Some(&foreign)
+            }
+        };
         let mask = match event.freeze {
             Freeze::Now => library.mask(),
             Freeze::As(other) => {
@@ -215,24 +227,14 @@ impl<'a> Replay<'a> {
         let kind = event.descriptor.kind();
         // NCCL 2.27.7 alone sends no steps under a proxy operation whose handle is NULL.
         let cut = self.quirks.nccl_2_27_7 && kind == EventKind::ProxyStep && parent.is_null();
-        if !cut && is_called(kind, mask, library.api(), self.quirks) {
-            let foreign;
-            let context = match event.context {
-                ContextRef::Own(context) => {
-                    self.turns.until(|| self.contexts[context].get().is_some());
-                    self.contexts[context].get()
-                }
-                ContextRef::Bits(bits) => {
-                    foreign = Context { bits, communicator: Arc::clone(&self.nobody) };
-                    Some(&foreign)
-                }
-            };
-            if let Some(context) = context {
-                let parents = Parents { parent, group };
-                let handle = caller.start(library, context, &event.descriptor, event.rank, parents);
-                slot.handle.store(handle.0, Ordering::Relaxed);
-                slot.flags.fetch_or(Slot::CALLED, Ordering::Relaxed);
-            }
+        if let Some(context) = context
+            && !cut
+            && is_called(kind, mask, library.api(), self.quirks)
+        {
+            let parents = Parents { parent, group };
+            let handle = caller.start(library, context, &event.descriptor, event.rank, parents);
+            slot.handle.store(handle.0, Ordering::Relaxed);
+            slot.flags.fetch_or(Slot::CALLED, Ordering::Relaxed);
         }
         // Pairs with the Acquire in `after`, `parent` and `start`.
         slot.completed.store(1, Ordering::Release);

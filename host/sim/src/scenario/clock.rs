@@ -3,6 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// What a sleep costs at least, about.
+const SHORTEST_SLEEP_NS: u64 = 60_000;
+
 /// Copied to every thread of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
@@ -17,6 +20,11 @@ impl Clock {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let ahead = Duration::from_nanos(base_unix_ns).saturating_sub(now);
         Self { begin: Instant::now() + ahead, realtime, base_unix_ns, gpu_timer_ns }
+    }
+
+    /// Sleeps until the wall clock has reached a simulated time, or is so close that a sleep would overshoot it.
+    pub(super) fn wait_until_about(&self, ns: u64) {
+        self.wait_until(ns.saturating_sub(SHORTEST_SLEEP_NS));
     }
 
     /// Sleeps until the wall clock has reached a simulated time.

@@ -14,6 +14,8 @@ const CHUNK_BYTES: u64 = 512 << 10;
 const MOST_STEPS: u64 = 16;
 /// Between two channels of a kernel, ns.
 const SKEW_NS: u64 = 300;
+/// How often NCCL looks, ns.
+const POLL_NS: u64 = 30_000;
 const PHASES: [&str; 3] = ["initial_sync", "compute", "final_sync"];
 
 /// What a thread takes care of.
@@ -110,9 +112,12 @@ impl<'a> Follower<'a> {
         if !proxies.is_empty() {
             self.control(launch, proxies.len());
         }
-        for (ns, action) in timed {
-            self.rank.clock.wait_until(ns);
-            self.act(launch, ns, action, &mut kernels, &mut proxies, &mut places);
+        // NCCL sees by polling, never before: what is close together is done together, at the time of the last.
+        for batch in timed.chunk_by(|(one, _), (other, _)| one / POLL_NS == other / POLL_NS) {
+            self.rank.clock.wait_until(batch.last().map_or(0, |(ns, _)| *ns));
+            for (ns, action) in batch {
+                self.act(launch, *ns, *action, &mut kernels, &mut proxies, &mut places);
+            }
         }
         if self.list {
             self.children.extend(places.into_iter().filter(|children| children.place != usize::MAX));

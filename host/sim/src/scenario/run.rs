@@ -184,7 +184,7 @@ impl RankJob<'_> {
                 let (now, later) = rest.split_at(run);
                 rest = later;
                 let mut issue = |planned: &Planned| {
-                    rank.clock.wait_until(planned.host_ns);
+                    rank.clock.wait_until_about(planned.host_ns);
                     let group = timeline.group_of(planned.spec);
                     let launch = if replays { issuer.replay(planned, group) } else { issuer.issue(planned, group) };
                     if let Some(launch) = launch {
