@@ -66,8 +66,7 @@ impl<'a> Issuer<'a> {
         }
     }
 
-    /// Issues one operation; returns what its other threads have to do. `replay` runs the part of a graph's replay on the
-    /// callback thread.
+    /// Issues one operation; returns what its other threads have to do.
     pub(super) fn issue(&mut self, planned: &Planned, group: usize) -> Option<Launch> {
         let rank = self.rank;
         let spec = &rank.scenario.operation[planned.spec];
@@ -104,11 +103,6 @@ impl<'a> Issuer<'a> {
         }
         self.stop(group, api_group);
         launch
-    }
-
-    /// Whether it is the replay of a graph, for the callback thread.
-    pub(super) fn is_replay(&self, planned: &Planned) -> bool {
-        self.rank.scenario.operation[planned.spec].graph && !planned.first
     }
 
     /// The tasks of a replayed graph: their API parents are long gone, their sequence numbers stand still.

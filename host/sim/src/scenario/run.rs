@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -167,7 +167,8 @@ impl RankJob<'_> {
         Ok(members)
     }
 
-    /// All steps. Replayed graphs run on the callback thread, and the user's thread goes on when they are enqueued.
+    /// All steps. Replays of graphs come from a callback thread, one for the rank's life, as CUDA has it; the user's thread
+    /// goes on when they are enqueued, so that kernels keep their order.
     fn steps(
         &self,
         issuer: &mut Issuer<'_>,
@@ -176,35 +177,46 @@ impl RankJob<'_> {
         step_done: &(dyn Fn() + Sync),
     ) {
         let mut timeline = Timeline::new(self.scenario);
-        while let Some(step) = timeline.next_step(self.rank) {
-            let mut rest = &step[..];
-            while let Some(first) = rest.first() {
-                let replays = issuer.is_replay(first);
-                let run = rest.iter().take_while(|planned| issuer.is_replay(planned) == replays).count();
-                let (now, later) = rest.split_at(run);
-                rest = later;
-                let mut issue = |planned: &Planned| {
-                    rank.clock.wait_until_about(planned.host_ns);
-                    let group = timeline.group_of(planned.spec);
-                    let launch = if replays { issuer.replay(planned, group) } else { issuer.issue(planned, group) };
-                    if let Some(launch) = launch {
-                        for sender in senders {
-                            // A follower that is gone has panicked, which its join will tell.
-                            let _ = sender.send(launch.clone());
-                        }
-                    }
-                };
-                if replays {
-                    thread::scope(|scope| {
-                        let callback = scope.spawn(move || now.iter().for_each(&mut issue));
-                        let _ = callback.join();
-                    });
-                } else {
-                    now.iter().for_each(issue);
+        let issuer = &Mutex::new(issuer);
+        let run = move |batch: &[(Planned, usize)], replays: bool| {
+            let mut issuer = issuer.lock().unwrap_or_else(PoisonError::into_inner);
+            for (planned, group) in batch {
+                rank.clock.wait_until_about(planned.host_ns);
+                let launch = if replays { issuer.replay(planned, *group) } else { issuer.issue(planned, *group) };
+                for sender in senders {
+                    // A follower that is gone has panicked, which its join will tell.
+                    let _ = launch.clone().map(|launch| sender.send(launch));
                 }
             }
-            step_done();
-        }
+        };
+        let is_replay = |planned: &Planned| self.scenario.operation[planned.spec].graph && !planned.first;
+        thread::scope(|scope| {
+            let (callbacks, batches) = sync_channel::<Vec<(Planned, usize)>>(0);
+            let (enqueued, done) = sync_channel(1);
+            if self.scenario.operation.iter().any(|operation| operation.graph) {
+                scope.spawn(move || {
+                    for batch in batches {
+                        run(&batch, true);
+                        let _ = enqueued.send(());
+                    }
+                });
+            }
+            while let Some(step) = timeline.next_step(self.rank) {
+                let step: Vec<_> = step.into_iter().map(|planned| (timeline.group_of(planned.spec), planned)).collect();
+                for batch in step.chunk_by(|(_, one), (_, other)| is_replay(one) == is_replay(other)) {
+                    let replays = batch.first().is_some_and(|(_, planned)| is_replay(planned));
+                    let batch: Vec<_> = batch.iter().map(|(group, planned)| (planned.clone(), *group)).collect();
+                    if !replays {
+                        run(&batch, false);
+                    } else if callbacks.send(batch).is_ok() {
+                        // Fails if the callback thread has panicked, which the scope tells.
+                        let _ = done.recv();
+                    }
+                }
+                step_done();
+            }
+            drop(callbacks);
+        });
     }
 }
 
