@@ -251,6 +251,9 @@ impl Report {
             n(self.sampled_out),
             n(self.open)
         );
+        if self.seen == 0 && self.sessions == 0 {
+            let _ = writeln!(text, "no account: no `stats` record in these files");
+        }
         let verdict = if self.balanced { ui.paint.green("balances") } else { ui.paint.red("DOES NOT BALANCE") };
         let _ = writeln!(text, "{equation}: {verdict}");
         let dropped = named(self.dropped.iter().map(|(reason, count)| (reason.as_str(), *count)));

@@ -62,8 +62,11 @@ pub fn slowest(key: &Key, row: &Row) -> Option<Slowest> {
     let candidate = if p2p { means.len() - 1 } else { 0 };
     let (own_ns, place) = means.remove(candidate);
     let middle = means.len() / 2;
-    let others_ns =
-        if means.len().is_multiple_of(2) { f64::midpoint(means[middle - 1].0, means[middle].0) } else { means[middle].0 };
+    let others_ns = if means.len().is_multiple_of(2) {
+        f64::midpoint(means[middle - 1].0, means[middle].0)
+    } else {
+        means[middle].0
+    };
     let by_ns = (others_ns - own_ns).abs();
     if by_ns < NOISE_NS || by_ns < NOISE * own_ns.max(others_ns) {
         return None;
