@@ -27,7 +27,8 @@ pub fn address() -> Result<()> {
     let adjust = |command: &mut Command| {
         command
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Zsanitizer=address")
+            // The run-time part lies in the program: it must show its symbols to the libraries that the program loads.
+            .env("RUSTFLAGS", "-Zsanitizer=address -Clink-arg=-Wl,--export-dynamic")
             // What lives as long as the process is not lost: the library is never unmapped.
             .env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=1")
             .env("CARGO_TARGET_DIR", target_folder().join("asan"));
