@@ -13,6 +13,7 @@ use crate::protocol::{self, Slot};
 pub struct Producer {
     control: &'static RingControl,
     slots: &'static [Slot],
+    /// Own copy of head: one load less in the chain.
     position: u64,
     next_id: u64,
     ring: u8,
@@ -20,20 +21,29 @@ pub struct Producer {
 
 impl Producer {
     pub(crate) fn new(control: &'static RingControl, slots: &'static [Slot], ring: u8) -> Self {
-        Self {
-            control,
-            slots,
-            position: control.cursor.head.load(Ordering::Relaxed),
-            next_id: control.next_id.load(Ordering::Relaxed),
-            ring,
-        }
+        Self { control, slots, position: control.cursor.head.load(Ordering::Relaxed), next_id: control.next_id.load(Ordering::Relaxed), ring }
     }
 
     /// Publishes a record. Wait-free: about a dozen stores. Producer thread.
     #[inline(always)]
     pub fn push(&mut self, record: &Record) {
-        protocol::publish(&self.control.cursor, self.slots, self.position, record);
-        self.position += 1;
+        self.push_short::<8>(record);
+    }
+
+    /// Publishes the first `WORDS` words of a record; the others keep what the slot had. For records whose reader looks at
+    /// no more. Producer thread.
+    #[inline(always)]
+    pub fn push_short<const WORDS: usize>(&mut self, record: &Record) {
+        let position = self.position;
+        self.position = position + 1;
+        protocol::publish_words::<WORDS>(&self.control.cursor, self.slots, position, record);
+    }
+
+    /// Number of the next record. Producer thread.
+    #[inline(always)]
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
     }
 
     /// The next event counter of this ring, from 1; never 0, never given twice. Producer thread.

@@ -42,13 +42,19 @@ pub struct Cursor {
 /// Must be called by the ring's only producer, with `position` one more than in its last call.
 #[inline(always)]
 pub fn publish(cursor: &Cursor, slots: &[Slot], position: u64, record: &Record) {
+    publish_words::<8>(cursor, slots, position, record);
+}
+
+/// [`publish`] for the first `N` words only: the slot's others keep what they had.
+#[inline(always)]
+pub fn publish_words<const N: usize>(cursor: &Cursor, slots: &[Slot], position: u64, record: &Record) {
     let mask = slots.len().wrapping_sub(1);
     // Pairs with the claim load in `copy_valid`, through the two fences.
     cursor.claim.store(position + 1, Ordering::Relaxed);
     fence(Ordering::Release);
     // SAFETY: `x & (len − 1) < len` for every len > 0, and rings have at least one slot.
     let slot = unsafe { slots.get_unchecked(position as usize & mask) };
-    for (place, word) in slot.0.iter().zip(record.0) {
+    for (place, word) in slot.0.iter().zip(record.0).take(N) {
         place.store(word, Ordering::Relaxed);
     }
     // Pairs with the Acquire load of head in `copy_valid`.
