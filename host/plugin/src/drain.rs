@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::stub::{Assembler, RateControl, Rules};
 use collander_config::Config;
-use collander_event::{Anomaly, Communicator, NameTable, Operation, Record};
-use collander_pipeline::Snapshot;
+use collander_event::{Communicator, Operation, Record, Tally};
+use collander_pipeline::{Assembler, HotCounts, Rules, Snapshot, label_of};
 use collander_ring::{Region, RingReader};
 use crossbeam_channel::Receiver;
 

@@ -150,7 +150,7 @@ impl NameCache {
     pub(crate) unsafe fn four(&mut self, texts: [*const c_char; 4]) -> [Name; 4] {
         let [a, b, c, d] = texts.map(|text| text as usize);
         let hash = a.wrapping_add(b.wrapping_mul(3)).wrapping_add(c.wrapping_mul(5)).wrapping_add(d.wrapping_mul(9));
-        let four = &self.fours[Self::four(hash)];
+        let four = &self.fours[Self::four_index(hash)];
         let [ea, eb, ec, ed] = four;
         let same = (ea.address ^ a) | (eb.address ^ b) | (ec.address ^ c) | (ed.address ^ d) == 0;
         // SAFETY: as in `name`; an entry of `fours` is only made of texts that may be compared so.
@@ -172,13 +172,13 @@ impl NameCache {
             self.sets[Self::set(address)].iter().find(|entry| entry.address == address).copied()
         });
         if let [Some(a), Some(b), Some(c), Some(d)] = entries {
-            self.fours[Self::four(hash)] = [a, b, c, d];
+            self.fours[Self::four_index(hash)] = [a, b, c, d];
         }
         names
     }
 
     #[inline(always)]
-    const fn four(hash: usize) -> usize {
+    const fn four_index(hash: usize) -> usize {
         (hash ^ (hash >> 5)) & (FOURS - 1)
     }
 

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use collander_pipeline::{Rules, label_of};
 use collander_abi::logger::DebugLogger;
 use collander_config::Config;
 use collander_event::{Communicator, ContextId, EventKind};
+use collander_pipeline::{Rules, label_of};
 use collander_ring::{Producer, Region};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
