@@ -115,7 +115,7 @@ fn wait_by_signal_zero(pid: Pid, deadline: Option<Instant>) -> bool {
 }
 
 fn print(image: &Image, last: Option<usize>, ui: &Ui) -> Result<Exit> {
-    let dump = Dump::of(image, last);
+    let dump = Dump::of(image, last)?;
     if ui.json {
         ui.write_json(&dump)?;
     } else {

@@ -1,8 +1,13 @@
 //! From the records in a black box to operations.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
-use collander_event::{Calibration, OpKind, OpenOperation, Operation};
+use anyhow::{Context, Result};
+use collander_config::{Environment, load_from};
+use collander_event::{OpKind, OpenOperation, Operation, Record};
+use collander_pipeline::Assembler;
 use collander_ring::{Image, RingInfo};
 use serde::Serialize;
 
@@ -91,7 +96,8 @@ impl Entry {
             channels_started: open.map(|open| open.channels_started),
             channels_ended: open.map(|open| open.channels_ended),
             enqueued_ns: operation.enqueued_ns,
-            duration_ns: operation.duration_ns,
+            // Of what is open only a part is known.
+            duration_ns: operation.duration_ns.filter(|_| open.is_none()),
             timing: operation.timing.name(),
             flags: flags.map(|(name, _)| *name).collect(),
         }
@@ -100,12 +106,15 @@ impl Entry {
 
 impl Dump {
     /// Of an image; at most the `last` operations.
-    pub fn of(image: &Image, last: Option<usize>) -> Self {
+    ///
+    /// # Errors
+    /// When our own default configuration is refused, which is a defect.
+    pub fn of(image: &Image, last: Option<usize>) -> Result<Self> {
         let calibration = image.calibration();
         let records = image.records();
-        let newest = records.iter().flat_map(|(_, records)| records.last()).map(collander_event::Record::ticks).max();
+        let newest = records.iter().flat_map(|(_, records)| records.last()).map(Record::ticks).max();
         let newest_ns = newest.map_or(0, |ticks| calibration.unix_ns(ticks));
-        let (closed, open) = assemble(image, &records, &calibration);
+        let (closed, open) = assemble(image, &records, newest_ns)?;
         let mut operations: Vec<Entry> = closed
             .iter()
             .filter(|operation| operation.kind != OpKind::InferredGroup)
@@ -115,7 +124,7 @@ impl Dump {
         operations.sort_by_key(|entry| (entry.enqueued_ns, entry.id));
         let left_out = last.map_or(0, |last| operations.len().saturating_sub(last));
         operations.drain(..left_out);
-        Self {
+        Ok(Self {
             pid: image.pid(),
             newest_ns,
             records: records.iter().map(|(_, records)| records.len()).sum(),
@@ -136,7 +145,7 @@ impl Dump {
             events_unobserved: image.events_unobserved(),
             operations,
             left_out,
-        }
+        })
     }
 }
 
@@ -174,7 +183,7 @@ pub fn text(dump: &Dump, ui: &Ui) -> String {
     let open = dump.operations.iter().filter(|entry| entry.open).count();
     let _ = writeln!(
         text,
-        "\nprocess {}: {} records in {} rings, {} communicators; {} operations, {open} of them open; ages count from the \
+        "\nprocess {}: {} records, rings: {}, communicators: {}; {} operations, {open} of them open; ages count from the \
          newest record",
         dump.pid,
         units::count(dump.records as u64),
@@ -219,11 +228,41 @@ fn cells(entry: &Entry) -> Vec<String> {
     ]
 }
 
-/// PLACEHOLDER until the assembler is there.
+/// The records' operations: those that ended, and those that were open at the newest record.
 fn assemble(
-    _image: &Image,
-    _records: &[(u8, Vec<collander_event::Record>)],
-    _calibration: &Calibration,
-) -> (Vec<Operation>, Vec<OpenOperation>) {
-    (Vec::new(), Vec::new())
+    image: &Image,
+    records: &[(u8, Vec<Record>)],
+    newest_ns: u64,
+) -> Result<(Vec<Operation>, Vec<OpenOperation>)> {
+    // Everything is shown: no file, no variables, and no bound that a black box could exceed.
+    let mut config = load_from(None, &Environment::default()).context("the default configuration")?.config;
+    config.drain.operation_timeout = Duration::ZERO;
+    config.drain.max_open = usize::MAX >> 1;
+    config.drain.max_orphans = usize::MAX >> 1;
+    let settle_ns = u64::try_from(config.drain.settle.as_nanos()).unwrap_or(u64::MAX / 4);
+    let mut assembler = Assembler::new(&config);
+    *assembler.names() = image.names();
+    assembler.calibrate(image.calibration());
+    let communicators = image.communicators();
+    for (communicator, _) in &communicators {
+        assembler.communicator_opened(Arc::new(communicator.clone()));
+    }
+    for (ring, records) in records {
+        for record in records {
+            assembler.push(*ring, record);
+        }
+    }
+    // Children wait two periods for their parents, and operations that lack channels a settling time for them.
+    for pass in 0..4 {
+        assembler.end_of_pass(newest_ns.saturating_add(settle_ns / 2 * pass), false);
+    }
+    for (communicator, _) in communicators.iter().filter(|(_, open)| !open) {
+        assembler.communicator_closed(communicator.ordinal);
+    }
+    let mut closed = Vec::new();
+    assembler.take_finished(&mut closed);
+    Ok((closed, assembler.open_operations(usize::MAX)))
 }
+
+#[cfg(test)]
+mod tests;
