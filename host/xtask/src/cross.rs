@@ -68,6 +68,8 @@ fn for_aarch64(command: &mut Command, rustc: Option<&PathBuf>) {
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
         .env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc")
+        // For tests that compile a library in C and load it.
+        .env("COLLANDER_TEST_CC", "aarch64-linux-gnu-gcc")
         .env("CARGO_TARGET_DIR", target_folder().join("aarch64"));
     if let Some(rustc) = rustc {
         command.env("RUSTC", rustc);

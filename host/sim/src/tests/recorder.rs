@@ -19,7 +19,11 @@ impl Recorder {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("librecorder.so");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tests/recorder.c");
-        let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&path).arg(source).status();
+        let built = Command::new(std::env::var_os("COLLANDER_TEST_CC").unwrap_or_else(|| "cc".into()))
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(&path)
+            .arg(source)
+            .status();
         assert!(built.expect("a C compiler named cc").success());
         // SAFETY: the library has no constructors.
         let dl = unsafe { Dl::new(&path) }.expect("loadable");
