@@ -158,7 +158,7 @@ impl Assembler {
     #[inline]
     fn kernel_end(&mut self, child: u32, ns: u64, gpu_stop: Option<u64>, role: Role) {
         let Child { operation, data, .. } = self.remove_child(child, role);
-        let ChildData::Kernel { gpu_start, cpu_start, list, .. } = data else { return };
+        let ChildData::Kernel { channel, gpu_start, cpu_start, list, .. } = data else { return };
         let now = self.now_ns;
         let op = &mut self.ops[operation];
         op.ended = op.ended.saturating_add(1);
@@ -175,13 +175,13 @@ impl Assembler {
             channel.cpu_stop_ns = ns;
             channel.gpu_stop = gpu_stop.unwrap_or(0);
         }
-        self.judge_stamps(operation, gpu_start, gpu_stop.unwrap_or(0), ns);
+        self.judge_stamps(operation, channel, (gpu_start, gpu_stop.unwrap_or(0)), ns);
         self.check(operation);
     }
 
     /// Uses a channel's GPU stamps if they can be this operation's.
     #[inline]
-    fn judge_stamps(&mut self, slot: u32, gpu_start: u64, gpu_stop: u64, cpu_stop: u64) {
+    fn judge_stamps(&mut self, slot: u32, channel: u8, (gpu_start, gpu_stop): (u64, u64), cpu_stop: u64) {
         let op = &mut self.ops[slot];
         let state = &mut self.communicators[op.communicator];
         if (1..4).contains(&state.info.api) {
@@ -204,6 +204,7 @@ impl Assembler {
         if let Some(unit) = self.unit.known() {
             let pair = Pair {
                 operation: op.id,
+                channel,
                 enqueued: op.enqueued,
                 cpu_stop,
                 gpu_start: gpu_start.wrapping_mul(unit),
@@ -299,7 +300,7 @@ impl Assembler {
             at = proxy.step_list.len() as u32;
             proxy.step_list.push(ProxyStep { step, start_ns: start, ..ProxyStep::default() });
         }
-        let times = StepTimes { send, start, ..StepTimes::default() };
+        let times = StepTimes { send, ..StepTimes::default() };
         self.add_child(slot, header.id.0, ChildData::Step { list, step: at, times });
     }
 

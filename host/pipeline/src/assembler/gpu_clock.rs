@@ -94,12 +94,15 @@ pub(super) struct GpuClock {
     /// Operations in a row whose stamps did not fit.
     rejected: u8,
     last_rejected: u64,
+    /// Latest start that was accepted, by channel.
+    last_starts: Vec<u64>,
 }
 
 /// What an operation's CPU clocks say, and the GPU stamps of one channel; all ns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub operation: u64,
+    pub channel: u8,
     pub enqueued: u64,
     pub cpu_stop: u64,
     pub gpu_start: u64,
@@ -123,6 +126,7 @@ impl GpuClock {
             anchor: (0, 0),
             rejected: 0,
             last_rejected: 0,
+            last_starts: Vec::new(),
         }
     }
 
@@ -169,17 +173,17 @@ impl GpuClock {
     /// Whether the stamps fit what is known of the clocks.
     #[inline]
     fn fits(&mut self, pair: Pair) -> bool {
-        let length = pair.gpu_stop.wrapping_sub(pair.gpu_start) as i64;
-        let window = pair.cpu_stop.saturating_sub(pair.enqueued) as i64;
-        if length > window.saturating_add(SLACK_NS + window / 1000) {
-            return false;
-        }
         let offset = pair.cpu_stop.wrapping_sub(pair.gpu_stop) as i64;
         if self.samples >= ENOUGH {
             let minimum = self.minimum.min(self.older_minimum);
             let drift = (pair.cpu_stop.saturating_sub(self.last_ns) / DRIFT) as i64;
             let start = (pair.gpu_start as i64).wrapping_add(minimum);
-            if (pair.enqueued as i64).wrapping_sub(start) > SLACK_NS + drift {
+            // NCCL reports an operation after it launched its kernel, and the thread can be descheduled in between: an early
+            // start alone proves nothing. Kernels of a communicator run one after the other: stamps of an older operation
+            // start before what this channel did last.
+            if pair.gpu_start < self.last_start(pair.channel)
+                && (pair.enqueued as i64).wrapping_sub(start) > SLACK_NS + drift
+            {
                 return false;
             }
             let slack = SLACK_NS + drift + self.jitter.saturating_mul(4);
@@ -206,12 +210,27 @@ impl GpuClock {
         if self.streak < STREAK {
             return false;
         }
-        *self = Self { reference: self.reference, anchor: self.anchor, paced: self.paced, ..Self::new() };
+        *self = Self {
+            reference: self.reference,
+            anchor: self.anchor,
+            paced: self.paced,
+            last_starts: std::mem::take(&mut self.last_starts),
+            ..Self::new()
+        };
         true
+    }
+
+    fn last_start(&self, channel: u8) -> u64 {
+        self.last_starts.get(usize::from(channel)).copied().unwrap_or(0)
     }
 
     #[inline]
     fn learn(&mut self, pair: Pair, offset: i64) {
+        let channel = usize::from(pair.channel);
+        if self.last_starts.len() <= channel {
+            self.last_starts.resize(channel + 1, 0);
+        }
+        self.last_starts[channel] = self.last_starts[channel].max(pair.gpu_start);
         if pair.cpu_stop.saturating_sub(self.window_start_ns) > WINDOW_NS {
             self.older_minimum = self.minimum;
             self.minimum = i64::MAX;
@@ -240,7 +259,7 @@ mod tests {
     fn pair(i: u64, delay: u64, skew: i64) -> Pair {
         let enqueued = 1_700_000_000_000_000_000 + i * MS;
         let start = (enqueued + 100_000).wrapping_add_signed(skew);
-        Pair { operation: i, enqueued, cpu_stop: enqueued + 600_000 + delay, gpu_start: start, gpu_stop: start + 500_000 }
+        Pair { operation: i, channel: 0, enqueued, cpu_stop: enqueued + 600_000 + delay, gpu_start: start, gpu_stop: start + 500_000 }
     }
 
     #[test]
