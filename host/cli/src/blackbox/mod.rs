@@ -166,7 +166,7 @@ pub fn text(dump: &Dump, ui: &Ui) -> String {
     let columns = [
         Column::right("age"),
         Column::left("state", 4),
-        Column::left("communicator", 8),
+        Column::left("comm", 8),
         Column::right("rank"),
         Column::left("collective", 9),
         Column::right("seq"),

@@ -73,7 +73,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Exit> {
     if found.inputs.is_empty() {
         return Err(error(Exit::WorkerFailed, format!("the library wrote nothing to {}", out.display())));
     }
-    let report = show::report(&found, &Filter::default(), Sort::default(), 0);
+    let mut report = show::report(&found, &Filter::default(), Sort::default(), 0);
+    // Each worker is one rank, in their order.
+    let rank_of = |pid| outcome.pids.iter().position(|other| *other == pid).map(|rank| rank as u32);
+    report.name_ranks(|pid| rank_of(pid).filter(|_| scenario.processes));
     if ui.json {
         ui.write_json(&Output {
             out: &out,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collander_event::Collective;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
 
 use super::account::{Account, Session, Totals};
 use super::files::{Found, Input, Kind};
@@ -27,7 +28,7 @@ pub struct Damaged {
 }
 
 /// A process that wrote.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Process {
     /// Host name.
     pub host: String,

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::account::Totals;
 use super::files::Found;
 use super::filter::Filter;
-use super::read::{Plan, Process, Reading};
+use super::read::{Plan, Reading};
 use super::straggler::{self, Slowest, Straggler};
-use super::table::{CommunicatorInfo, Key, Row, Size, Table};
+use super::table::{Key, Row, Size, Table};
 use super::text::{Column, table, wrap};
 use crate::output::{Ui, printable};
 use crate::units;
@@ -108,7 +108,7 @@ pub struct Report {
     /// The rank that the others wait for.
     pub straggler: Option<Straggler>,
     #[serde(skip)]
-    straggler_process: Option<Process>,
+    straggler_communicator: String,
     table: Vec<TableRow>,
     rows_left_out: usize,
     beyond_table: u64,
@@ -126,7 +126,8 @@ impl Report {
     pub fn new(found: &Found, plan: &Plan, reading: Reading, filter: &Filter, sort: Sort, limit: usize) -> Self {
         let totals = with_inspector(plan.totals(&reading.account), &reading);
         let sinks = reading.account.by_sink();
-        let straggler = straggler::straggler(&reading.table);
+        let straggler = straggler::straggler(&reading.table)
+            .map(|s| Straggler { who: plan.processes.get(s.process as usize).cloned(), ..s });
         let mut rows = table_rows(&reading.table, sort);
         let rows_left_out = if limit > 0 { rows.len().saturating_sub(limit) } else { 0 };
         rows.truncate(rows.len() - rows_left_out);
@@ -166,7 +167,9 @@ impl Report {
                 .collect(),
             sinks: sinks.into_iter().map(|(name, totals)| sink_totals(name, &totals)).collect(),
             filtered: filter.is_active(),
-            straggler_process: straggler.as_ref().and_then(|s| plan.processes.get(s.process as usize)).cloned(),
+            straggler_communicator: straggler
+                .as_ref()
+                .map_or(String::new(), |s| communicator_name(&reading.table, s.communicator).text()),
             straggler,
             table: rows,
             rows_left_out,
@@ -190,7 +193,7 @@ impl Report {
     /// The table alone.
     pub fn table_text(&self, ui: &Ui) -> String {
         let columns = [
-            Column::left("communicator", 8),
+            Column::left("comm", 8),
             Column::left("collective", 9),
             Column::right("size"),
             Column::right("count"),
@@ -215,23 +218,34 @@ impl Report {
         text
     }
 
+    /// Tells the ranks in the job of processes, where one is known by other means.
+    pub fn name_ranks(&mut self, rank_of: impl Fn(u32) -> Option<u32>) {
+        if let Some(straggler) = &mut self.straggler {
+            straggler.job_rank = straggler.who.as_ref().and_then(|who| rank_of(who.pid));
+        }
+    }
+
     /// Who is slow and by how much, in words.
     pub fn straggler_text(&self) -> Option<String> {
         let straggler = self.straggler.as_ref()?;
         let (key, slow) = &straggler.worst;
-        let process = self
-            .straggler_process
-            .as_ref()
-            .map_or(String::new(), |process| format!(" (process {} on {})", process.pid, printable(&process.host)));
-        let of = straggler.of_ranks.map_or(String::new(), |ranks| format!(" of {ranks}"));
+        let process = straggler.who.as_ref().map(|who| format!("process {} on {}", who.pid, printable(&who.host)));
+        let ranks = straggler.of_ranks.map_or(String::new(), |ranks| format!(" of {ranks}"));
+        let place = format!("rank {}{ranks} in {}", straggler.rank, self.straggler_communicator);
+        let (name, more) = match straggler.job_rank {
+            Some(rank) => (format!("rank {rank}"), [Some(place), process]),
+            None => (place, [process, None]),
+        };
+        let more: Vec<String> = more.into_iter().flatten().collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
         Some(format!(
-            "rank {}{of}{process} comes last: in {} of {} the others take {} and it takes {} (means); waiting for it \
-             is {:.0} % of their time in its collectives",
-            straggler.rank,
+            "{name}{more} comes last: in {} of {} the others take {} and it takes {} (means); they waited {} for it, \
+             {:.0} % of their time in its collectives",
             key.collective.name(),
             size_text(key.size),
             units::nanoseconds(slow.others_ns),
             units::nanoseconds(slow.own_ns),
+            units::nanoseconds(straggler.waited_ns),
             straggler.share * 100.0,
         ))
     }
@@ -346,9 +360,9 @@ fn table_rows(table: &Table, sort: Sort) -> Vec<TableRow> {
     rows.sort_by(|a, b| {
         let by_place = || {
             let ranks = |row: &TableRow| std::cmp::Reverse(row.communicator.ranks.unwrap_or(0));
-            (ranks(&a.2), a.2.name(), a.0.communicator, a.0.collective, a.0.size).cmp(&(
+            (ranks(&a.2), a.2.communicator.text(), a.0.communicator, a.0.collective, a.0.size).cmp(&(
                 ranks(&b.2),
-                b.2.name(),
+                b.2.communicator.text(),
                 b.0.communicator,
                 b.0.collective,
                 b.0.size,
@@ -372,9 +386,12 @@ fn table_rows(table: &Table, sort: Sort) -> Vec<TableRow> {
     rows.into_iter().map(|(_, _, row)| row).collect()
 }
 
+fn communicator_name(table: &Table, communicator: u64) -> CommunicatorName {
+    let info = table.communicators.get(&communicator).cloned().unwrap_or_default();
+    CommunicatorName { hash: info.hash, name: info.name, label: info.label, ranks: info.ranks, nodes: info.nodes }
+}
+
 fn table_row(table: &Table, key: &Key, row: &Row) -> TableRow {
-    let unknown = CommunicatorInfo::default();
-    let info = table.communicators.get(&key.communicator).unwrap_or(&unknown);
     let algbw_gbs = row.algbw.quantile(0.5);
     let (bytes, bytes_below) = match key.size {
         Size::Unknown => (None, None),
@@ -382,13 +399,7 @@ fn table_row(table: &Table, key: &Key, row: &Row) -> TableRow {
         Size::From(bytes) => (Some(bytes), Some(if bytes == 0 { 1 } else { bytes.saturating_mul(2) })),
     };
     TableRow {
-        communicator: CommunicatorName {
-            hash: info.hash.clone(),
-            name: info.name.clone(),
-            label: info.label.clone(),
-            ranks: info.ranks,
-            nodes: info.nodes,
-        },
+        communicator: communicator_name(table, key.communicator),
         collective: key.collective.name(),
         bytes,
         bytes_below,
@@ -413,18 +424,17 @@ fn size_text(size: Size) -> String {
     }
 }
 
-impl TableRow {
-    fn name(&self) -> String {
-        let c = &self.communicator;
-        let hash = c.hash.as_deref().map(|hash| hash.trim_start_matches("0x").chars().take(6).collect::<String>());
+impl CommunicatorName {
+    /// Label or name, and the first digits of the hash.
+    fn text(&self) -> String {
+        let hash = self.hash.as_deref().map(|hash| hash.trim_start_matches("0x").chars().take(6).collect::<String>());
         let hash = hash.unwrap_or_else(|| "?".into());
-        let given = match (c.label.as_str(), c.name.as_str()) {
-            ("", name) => name,
-            (label, _) => label,
-        };
+        let given = if self.label.is_empty() { &self.name } else { &self.label };
         if given.is_empty() { hash } else { format!("{} {hash}", printable(given)) }
     }
+}
 
+impl TableRow {
     fn cells(&self) -> Vec<String> {
         let dash = || "–".to_owned();
         let size = match (self.bytes, self.bytes_below) {
@@ -433,7 +443,7 @@ impl TableRow {
             (Some(bytes), Some(_)) => Size::From(bytes),
         };
         vec![
-            self.name(),
+            self.communicator.text(),
             self.collective.to_owned(),
             size_text(size),
             units::count(self.count),

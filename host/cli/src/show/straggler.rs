@@ -6,9 +6,10 @@
 //! mean (not the median) times the count is what the others waited in all. For sends and receives there is no such rule, and
 //! the rank with the longest mean is named.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use super::read::Process;
 use super::table::{Key, Row, Table};
 
 /// A difference below this share of the longer mean is noise.
@@ -90,6 +91,14 @@ pub struct Straggler {
     pub rank: i32,
     /// Ranks of that communicator.
     pub of_ranks: Option<u32>,
+    /// That communicator, as in the table's keys.
+    #[serde(skip)]
+    pub communicator: u64,
+    /// Its rank in the job, where the caller knows it (the demo).
+    pub job_rank: Option<u32>,
+    /// The process that holds it.
+    #[serde(flatten)]
+    pub who: Option<Process>,
     /// Number of the process.
     #[serde(skip)]
     pub process: u32,
@@ -118,13 +127,24 @@ pub fn straggler(table: &Table) -> Option<Straggler> {
     }
     let (who, (waited_ns, spent_ns, worst)) = sums.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let worst = worst?;
-    let (rank, of_ranks) = job_rank(table, &identity, who).unwrap_or((worst.1.rank, None));
-    Some(Straggler { rank, of_ranks, process: who.0, waited_ns, share: waited_ns / spent_ns, worst })
+    let (rank, of_ranks, communicator) =
+        largest_communicator(table, &identity, who).unwrap_or((worst.1.rank, None, worst.0.communicator));
+    Some(Straggler {
+        rank,
+        of_ranks,
+        communicator,
+        job_rank: None,
+        who: None,
+        process: who.0,
+        waited_ns,
+        share: waited_ns / spent_ns,
+        worst,
+    })
 }
 
 /// Who is who across communicators: the process, and where a process holds several ranks of one communicator, its rank too.
 struct Identities {
-    several: Vec<u32>,
+    several: FxHashSet<u32>,
 }
 
 impl Identities {
@@ -134,31 +154,32 @@ impl Identities {
 }
 
 fn identities(table: &Table) -> Identities {
-    let mut several = Vec::new();
+    let mut several = FxHashSet::default();
+    let mut seen = FxHashSet::default();
     for row in table.rows.values() {
-        for (place, member) in row.members.iter().enumerate() {
-            let again = row.members[..place].iter().any(|m| m.process == member.process && m.rank != member.rank);
-            if again && !several.contains(&member.process) {
-                several.push(member.process);
-            }
-        }
+        seen.clear();
+        several.extend(row.members.iter().map(|member| member.process).filter(|process| !seen.insert(*process)));
     }
     Identities { several }
 }
 
-fn job_rank(table: &Table, identities: &Identities, who: (u32, i32)) -> Option<(i32, Option<u32>)> {
-    let mut largest: Option<(i32, Option<u32>, usize)> = None;
+/// Rank, number of ranks and key of a communicator.
+type Place = (i32, Option<u32>, u64);
+
+/// The largest communicator that someone is in.
+fn largest_communicator(table: &Table, identities: &Identities, who: (u32, i32)) -> Option<Place> {
+    let mut largest: Option<(usize, Place)> = None;
     for (key, row) in &table.rows {
         let ranks = table.communicators.get(&key.communicator).and_then(|info| info.ranks);
         let size = ranks.map_or(row.members.len(), |ranks| ranks as usize);
-        let member = row.members.iter().find(|m| identities.of(m.process, m.rank) == who);
-        if let Some(member) = member
-            && largest.is_none_or(|(_, _, most)| size > most)
-        {
-            largest = Some((member.rank, ranks, size));
+        if largest.is_some_and(|(most, _)| most >= size) {
+            continue;
+        }
+        if let Some(member) = row.members.iter().find(|m| identities.of(m.process, m.rank) == who) {
+            largest = Some((size, (member.rank, ranks, key.communicator)));
         }
     }
-    largest.map(|(rank, ranks, _)| (rank, ranks))
+    largest.map(|(_, found)| found)
 }
 
 #[cfg(test)]

@@ -105,13 +105,13 @@ fn the_table_at_80_columns() {
     let (report, _) = shown(&[folder.path().to_owned()], &Filter::default());
     let text = report.text(&UI);
     let expected = "\
-communicator collective   size count     p50     p99 algbw busbw slowest rank
-dp 7f8c49    AllReduce  16 MiB    40 2.10 ms 2.10 ms  7.99    12 2 +2 ms
-dp 7f8c49    Send        4 KiB    12   20 µs   20 µs 0.205 0.205 –
+comm      collective   size count     p50     p99 algbw busbw slowest rank
+dp 7f8c49 AllReduce  16 MiB    40 2.10 ms 2.10 ms  7.99    12 2 +2 ms
+dp 7f8c49 Send        4 KiB    12   20 µs   20 µs 0.205 0.205 –
 ";
     assert_eq!(text.lines().take(3).map(|line| format!("{line}\n")).collect::<String>(), expected, "{text}");
     assert!(text.lines().take(3).all(|line| line.chars().count() <= 80));
-    assert!(text.contains("rank 2 of 4 (process 102 on node-a) comes last"), "{text}");
+    assert!(text.contains("rank 2 of 4 in dp 7f8c49 (process 102 on node-a)"), "{text}");
     assert!(text.contains("seen 80 = written 52 + dropped 4 + sampled out 24 + open 0: balances"), "{text}");
     assert!(text.contains("dropped: queue_full 4") && text.contains("anomalies: late_child 8"), "{text}");
 }
@@ -131,7 +131,8 @@ fn the_json_that_scripts_rely_on() {
     assert_eq!(80, 52 + dropped + 24);
     assert_eq!(value["anomalies"], json!({"late_child": 8}));
     assert_eq!((&value["processes"], &value["files"], &value["balanced"]), (&json!(4), &json!(8), &json!(true)));
-    assert_eq!(value["straggler"]["rank"], 2);
+    let straggler = &value["straggler"];
+    assert_eq!((&straggler["rank"], &straggler["pid"], &straggler["host"]), (&json!(2), &json!(102), &json!("node-a")));
     let row = &value["table"][0];
     assert_eq!((&row["collective"], &row["bytes"], &row["count"]), (&json!("AllReduce"), &json!(16 << 20), &json!(40)));
     assert_eq!((&row["slowest"]["rank"], &row["slowest"]["how"]), (&json!(2), &json!("comes_last")));
