@@ -286,4 +286,4 @@ fn merge(found: Option<(Rate, Detail, u32, u16)>, next: (Rate, Detail, u32, u16)
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -201,7 +201,7 @@ impl GpuClock {
             return false;
         }
         self.last_operation = operation;
-        if self.streak > 0 && (offset.saturating_sub(self.streak_minimum)).abs() > SLACK_NS {
+        if self.streak > 0 && offset.saturating_sub(self.streak_minimum).saturating_abs() > SLACK_NS {
             self.streak = 0;
             self.streak_minimum = i64::MAX;
         }

@@ -167,7 +167,6 @@ pub(super) enum ChildData {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StepTimes {
     pub send: bool,
-    pub start: u64,
     /// 8, 12.
     pub gpu: u64,
     /// 20.
