@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::clock::{self, Calibrator};
 use crate::drain::{self, Control, Drain};
-use crate::guard::{guarded, install_hook};
+use crate::guard::{self, guarded, install_hook};
 use crate::hot::{self, API_COLL, API_P2P, HOT, OpenHot, SLOTS};
 use crate::io::Io;
 use crate::nccl_log::{self, Level, say};
@@ -352,6 +352,9 @@ impl Runtime {
             Drain::new(config.clone(), rules.clone(), rings.region, calibrator.clone(), control().1.clone(), io);
         match os::spawn("collander-drain", move || {
             let in_time = guarded(false, || drain::run(drain, PATIENCE));
+            if guard::take_panicked() {
+                say(Level::Warn, "the drain failed on an internal error; the profiler has switched itself off");
+            }
             let _ = done.send(in_time);
         }) {
             Ok(thread) => {
