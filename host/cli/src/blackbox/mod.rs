@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use collander_config::{Environment, load_from};
-use collander_event::{OpKind, OpenOperation, Operation, Record};
+use collander_event::{Collective, OpKind, OpenOperation, Operation, Record};
 use collander_pipeline::Assembler;
 use collander_ring::{Image, RingInfo};
 use serde::Serialize;
@@ -73,6 +73,15 @@ struct Entry {
     flags: Vec<&'static str>,
 }
 
+/// Whether its partner means something: NCCL gives every collective a root.
+const fn has_partner(operation: &Operation) -> bool {
+    matches!(operation.kind, OpKind::P2p)
+        || matches!(
+            operation.collective,
+            Collective::Broadcast | Collective::Reduce | Collective::Gather | Collective::Scatter
+        )
+}
+
 impl Entry {
     fn new(operation: &Operation, open: Option<&OpenOperation>, newest_ns: u64) -> Self {
         let communicator = &operation.communicator;
@@ -91,7 +100,7 @@ impl Entry {
             collective: operation.collective.name(),
             seq: operation.sequence,
             bytes: operation.bytes.or(operation.rank_bytes),
-            partner: (operation.partner >= 0).then_some(operation.partner),
+            partner: (operation.partner >= 0 && has_partner(operation)).then_some(operation.partner),
             channels: operation.channels,
             channels_started: open.map(|open| open.channels_started),
             channels_ended: open.map(|open| open.channels_ended),
