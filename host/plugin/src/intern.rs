@@ -102,7 +102,7 @@ unsafe fn load8(address: usize) -> u64 {
 impl NameCache {
     pub(crate) const fn new() -> Self {
         let free =
-            Entry { address: 0, first: 0, last: 0, mask: 0, tail: 0, name: Name { code: 0, collective: 0, size: 0 } };
+            Entry { address: NOWHERE, first: 0, last: 0, mask: 0, tail: 0, name: Name { code: 0, collective: 0, size: 0 } };
         Self { sets: [[free; WAYS]; SETS], fours: [[free; 4]; FOURS] }
     }
 
