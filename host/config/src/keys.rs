@@ -169,9 +169,9 @@ keys! {
         "level": Kind::Integer { min: 1, max: 19 }, "zstd 3, gzip 6", "Its level: zstd 1 to 19, gzip 1 to 9.";
         "flush": Kind::Duration { min: 10 * MS, max: 3600 * S, zero: false }, "1s",
             "How often what was recorded is written, with a stats record. A killed process loses what was not.";
-        "rotate_bytes": Kind::Bytes { min: 4 * KIB, max: 1 << 40, power_of_two: false }, "32MiB, at most max_bytes / 4",
+        "rotate_bytes": Kind::Bytes { min: 16 * KIB, max: 1 << 40, power_of_two: false }, "32MiB, at most max_bytes / 4",
             "A file is closed and the next begun at this size; at most `max_bytes`.";
-        "max_bytes": Kind::Bytes { min: 4 * KIB, max: 1 << 50, power_of_two: false }, "256MiB",
+        "max_bytes": Kind::Bytes { min: 64 * KIB, max: 1 << 50, power_of_two: false }, "256MiB",
             "At most so much on disk for each process and sink: the oldest file is deleted, and counted.";
         "queue_operations": Kind::Integer { min: 16, max: 1 << 28 }, "65536",
             "Operations that may wait for it; beyond it they are dropped, and counted.";
