@@ -142,5 +142,9 @@ fn main() {
     println!("assembled             {rate:.0} operations/s ({:.0} ns each)", 1e9 / rate);
     println!("reading the records   {:.0} ns an operation", reading.as_nanos() as f64 / total as f64);
     println!("ratio to reading      {:.2}", assembling.as_secs_f64() / reading.as_secs_f64());
-    println!("resident              {} KiB after a tenth, {} KiB at the end", early_bytes >> 10, resident_bytes() >> 10);
+    println!(
+        "resident              {} KiB after a tenth, {} KiB at the end",
+        early_bytes >> 10,
+        resident_bytes() >> 10
+    );
 }

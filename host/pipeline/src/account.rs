@@ -94,7 +94,11 @@ mod tests {
     #[test]
     fn head_sampled_operations_are_seen_and_left_out() {
         let mut snapshot = Snapshot { seen: Tally { coll: 3, ..Tally::default() }, open: 3, ..Snapshot::default() };
-        let hot = HotCounts { sampled: Tally { coll: 5, p2p: 2, ..Tally::default() }, late_contexts: 4, ..HotCounts::default() };
+        let hot = HotCounts {
+            sampled: Tally { coll: 5, p2p: 2, ..Tally::default() },
+            late_contexts: 4,
+            ..HotCounts::default()
+        };
         hot.complete(&mut snapshot);
         let account = snapshot.account(&SinkAccount::default());
         assert!(account.balances());

@@ -204,13 +204,14 @@ impl Assembler {
         if let Some(unit) = self.unit.known() {
             let pair = Pair {
                 operation: op.id,
+                group: op.group,
                 channel,
                 enqueued: op.enqueued,
                 cpu_stop,
                 gpu_start: gpu_start.wrapping_mul(unit),
                 gpu_stop: gpu_stop.wrapping_mul(unit),
             };
-            if !state.clock.accepts(pair) {
+            if self.remembered.is_handed_over(op.communicator, pair) || !state.clock.accepts(pair) {
                 anomalies.count(Anomaly::GpuTimerMismatch);
                 op.marks |= mark::STAMPS_LACKING;
                 op.flags |= Flags::TIMER_MISMATCH;
@@ -306,10 +307,7 @@ impl Assembler {
 
     /// Whether the operation that an entry of a stopped child names is still the same and open.
     fn is_current(&self, entry: Entry) -> bool {
-        self.ops
-            .items
-            .get(entry.slot as usize)
-            .is_some_and(|op| op.id != 0 && op.generation as u16 == entry.generation)
+        self.ops.items.get(entry.slot as usize).is_some_and(|op| op.id != 0 && op.generation as u16 == entry.generation)
     }
 
     pub(super) fn phase_start(&mut self, record: &Record) {
@@ -405,22 +403,20 @@ impl Assembler {
                 self.kernel_end(child, ns, timer, Role::EndedKernel);
                 return;
             }
-            ChildData::Step { times, .. } => {
-                match state {
-                    State::STEP_SEND_GPU_WAIT => times.gpu = ns,
-                    State::STEP_SEND_PEER_WAIT => times.peer = ns,
-                    State::STEP_SEND_WAIT => (times.wire, times.bytes) = (ns, if null { 0 } else { argument }),
-                    State::STEP_RECV_WAIT => times.wire = ns,
-                    State::STEP_RECV_FLUSH_WAIT => (times.flush, times.bytes) = (ns, if null { 0 } else { argument }),
-                    State::STEP_RECV_GPU_WAIT => {
-                        times.gpu = ns;
-                        if !null {
-                            times.bytes = argument;
-                        }
+            ChildData::Step { times, .. } => match state {
+                State::STEP_SEND_GPU_WAIT => times.gpu = ns,
+                State::STEP_SEND_PEER_WAIT => times.peer = ns,
+                State::STEP_SEND_WAIT => (times.wire, times.bytes) = (ns, if null { 0 } else { argument }),
+                State::STEP_RECV_WAIT => times.wire = ns,
+                State::STEP_RECV_FLUSH_WAIT => (times.flush, times.bytes) = (ns, if null { 0 } else { argument }),
+                State::STEP_RECV_GPU_WAIT => {
+                    times.gpu = ns;
+                    if !null {
+                        times.bytes = argument;
                     }
-                    _ => return self.count(Anomaly::UnexpectedState),
                 }
-            }
+                _ => return self.count(Anomaly::UnexpectedState),
+            },
             ChildData::Proxy { list, .. } => {
                 let list = *list;
                 if state == State::PROXY_OP_IN_PROGRESS {

@@ -184,8 +184,7 @@ impl Assembler {
                     break;
                 }
                 let next = op.newer;
-                if op.stage == Stage::Open
-                    && ((op.stopped != 0 && op.started == 0) || op.enqueued <= self.lossy_until)
+                if op.stage == Stage::Open && ((op.stopped != 0 && op.started == 0) || op.enqueued <= self.lossy_until)
                 {
                     self.watch(slot);
                 }

@@ -33,7 +33,7 @@ pub(super) struct State {
 
 #[derive(Debug, Default)]
 pub(super) struct Communicators {
-    states: Vec<Box<State>>,
+    states: Vec<State>,
     free: Vec<u32>,
     by_ordinal: FxHashMap<u32, u32>,
     unannounced: usize,
@@ -75,7 +75,7 @@ impl Communicators {
             (self[index].info, self[index].plan) = (info, plan);
             return index;
         }
-        let state = Box::new(State {
+        let state = State {
             live: true,
             info,
             plan,
@@ -87,7 +87,7 @@ impl Communicators {
             sequences: [u64::MAX; 16],
             replays: [0; 16],
             api_calls: [0; 16],
-        });
+        };
         let index = match self.free.pop() {
             Some(index) => {
                 self.states[index as usize] = state;

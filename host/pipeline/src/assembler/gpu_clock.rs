@@ -5,8 +5,13 @@
 
 use collander_config::GpuTimer;
 
-/// Launch of a kernel before NCCL's start event (by a descheduled thread), calibration, rounding.
+/// Calibration, rounding, delays of threads.
 const SLACK_NS: i64 = 20_000_000;
+/// A kernel may be launched so long before NCCL's start event: the thread is descheduled in between. (23 ms in recordings
+/// made on an overloaded machine.)
+const EARLY_NS: i64 = 250_000_000;
+/// Pairs of stamps that are remembered in the process; a power of two.
+const REMEMBERED: usize = 8192;
 /// Operations whose stamps must have been seen before any is judged.
 const ENOUGH: u32 = 32;
 /// Length of a window of the running minimum: what is older than two is forgotten, to follow drift.
@@ -70,6 +75,34 @@ impl TimerUnit {
     }
 }
 
+/// Pairs of stamps that came lately, by a hash of communicator, channel and stamps, each with the group of its operation.
+#[derive(Debug)]
+pub(super) struct Remembered(Box<[(u64, u64); REMEMBERED]>);
+
+impl Remembered {
+    pub(super) fn new() -> Self {
+        Self(Box::new([(0, 0); REMEMBERED]))
+    }
+
+    /// Whether an operation of another launch had the very same stamps: NCCL's slot was read again. Within one launch
+    /// sends and receives can share a channel, and its stamps.
+    #[inline]
+    pub(super) fn is_handed_over(&mut self, communicator: u32, pair: Pair) -> bool {
+        if pair.group == 0 {
+            return false;
+        }
+        let place = u64::from(communicator) << 8 | u64::from(pair.channel);
+        let key = (pair.gpu_start ^ place.rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ pair.gpu_stop.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let Some(place) = self.0.get_mut((key >> 44) as usize & (REMEMBERED - 1)) else { return false };
+        if place.0 == key {
+            return place.1 != pair.group;
+        }
+        *place = (key, pair.group);
+        false
+    }
+}
+
 /// The offset of one GPU's clock, as one communicator sees it.
 #[derive(Clone, Debug)]
 pub(super) struct GpuClock {
@@ -102,6 +135,8 @@ pub(super) struct GpuClock {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
     pub operation: u64,
+    /// Group that it was launched in; 0: not known.
+    pub group: u64,
     pub channel: u8,
     pub enqueued: u64,
     pub cpu_stop: u64,
@@ -182,7 +217,7 @@ impl GpuClock {
             // start alone proves nothing. Kernels of a communicator run one after the other: stamps of an older operation
             // start before what this channel did last.
             if pair.gpu_start < self.last_start(pair.channel)
-                && (pair.enqueued as i64).wrapping_sub(start) > SLACK_NS + drift
+                && (pair.enqueued as i64).wrapping_sub(start) > EARLY_NS + drift
             {
                 return false;
             }
@@ -259,7 +294,15 @@ mod tests {
     fn pair(i: u64, delay: u64, skew: i64) -> Pair {
         let enqueued = 1_700_000_000_000_000_000 + i * MS;
         let start = (enqueued + 100_000).wrapping_add_signed(skew);
-        Pair { operation: i, channel: 0, enqueued, cpu_stop: enqueued + 600_000 + delay, gpu_start: start, gpu_stop: start + 500_000 }
+        Pair {
+            operation: i,
+            group: 0,
+            channel: 0,
+            enqueued,
+            cpu_stop: enqueued + 600_000 + delay,
+            gpu_start: start,
+            gpu_stop: start + 500_000,
+        }
     }
 
     #[test]
@@ -272,7 +315,13 @@ mod tests {
                 x ^= x >> 7;
                 x ^= x << 17;
                 // Mostly seen at once, sometimes 80 ms late, and a whole second late after each second.
-                let delay = if i % 1000 == 0 { 1000 * MS } else if x % 50 == 0 { 80 * MS } else { x % 30_000 };
+                let delay = if i.is_multiple_of(1000) {
+                    1000 * MS
+                } else if x.is_multiple_of(50) {
+                    80 * MS
+                } else {
+                    x % 30_000
+                };
                 assert!(clock.accepts(pair(i, delay, skew + (i * MS) as i64 / 1_000_000 * drift_ppm)), "{i}");
             }
         }
@@ -289,14 +338,30 @@ mod tests {
     #[test]
     fn stamps_of_another_operation_are_rejected() {
         let mut clock = GpuClock::new();
-        (0..100).for_each(|i| assert!(clock.accepts(pair(i, 1000, 5_000_000_000))));
-        let good = pair(200, 1000, 5_000_000_000);
+        (0..400).for_each(|i| assert!(clock.accepts(pair(i, 1000, 5_000_000_000))));
+        let good = pair(400, 1000, 5_000_000_000);
         let other = pair(64, 1000, 5_000_000_000);
         let later = pair(900, 1000, 5_000_000_000);
-        assert!(!clock.accepts(Pair { gpu_start: other.gpu_start, gpu_stop: other.gpu_stop, ..good }), "both of an older one");
+        assert!(
+            !clock.accepts(Pair { gpu_start: other.gpu_start, gpu_stop: other.gpu_stop, ..good }),
+            "both of an older one"
+        );
         assert!(!clock.accepts(Pair { gpu_start: other.gpu_start, ..good }), "the start of an older one");
         assert!(!clock.accepts(Pair { gpu_start: later.gpu_start, gpu_stop: later.gpu_stop, ..good }), "of the future");
         assert!(clock.accepts(good));
+    }
+
+    #[test]
+    fn the_same_stamps_again_are_of_another_launch() {
+        let mut remembered = Remembered::new();
+        let first = Pair { group: 5, ..pair(0, 1000, 0) };
+        let of = |group, operation| Pair { group, operation, ..first };
+        assert!(!remembered.is_handed_over(0, first));
+        assert!(!remembered.is_handed_over(0, of(5, 1)), "sends and receives of one launch may share them");
+        assert!(remembered.is_handed_over(0, of(6, 2)));
+        assert!(!remembered.is_handed_over(0, Pair { channel: 1, ..of(6, 2) }));
+        assert!(!remembered.is_handed_over(1, of(6, 2)), "another communicator's");
+        assert!(!remembered.is_handed_over(0, of(0, 3)), "its group is not known");
     }
 
     #[test]

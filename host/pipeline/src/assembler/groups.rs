@@ -272,9 +272,7 @@ impl Assembler {
             None if inferred.kernels > 0 && inferred.cpu_last > 0 => {
                 (Timing::KernelCpu, Some(inferred.cpu_last.saturating_sub(inferred.cpu_first)))
             }
-            None if inferred.proxies > 0 => {
-                (Timing::ProxyCpu, Some(group.ended_ns.saturating_sub(group.enqueued_ns)))
-            }
+            None if inferred.proxies > 0 => (Timing::ProxyCpu, Some(group.ended_ns.saturating_sub(group.enqueued_ns))),
             None => (Timing::EnqueueOnly, Some(group.enqueue_ns)),
         };
         if inferred.cpu_first != u64::MAX {

@@ -24,15 +24,15 @@ use std::sync::Arc;
 
 use collander_config::Config;
 use collander_event::{
-    Anomalies, Anomaly, Calibration, Collective, Communicator, Datatype, EventKind, NameTable, OpenOperation, Operation,
-    Record, RecordType,
+    Anomalies, Anomaly, Calibration, Collective, Communicator, Datatype, EventKind, NameTable, OpenOperation,
+    Operation, Record, RecordType,
 };
 
 use crate::account::Account;
 use crate::rules::{PlanChange, Rules};
 use crate::sink_stage::Snapshot;
 use communicators::Communicators;
-use gpu_clock::TimerUnit;
+use gpu_clock::{Remembered, TimerUnit};
 use graphs::Captured;
 use groups::{Inferred, RingGroup};
 use open::{Child, Open, Slab};
@@ -74,6 +74,7 @@ pub struct Assembler {
     watched: VecDeque<(Ticket, u64)>,
     closing: VecDeque<(Ticket, u64)>,
     unit: TimerUnit,
+    remembered: Remembered,
     pass: u64,
     now_ns: u64,
     next_timeout_ns: u64,
@@ -108,6 +109,7 @@ impl Assembler {
             watched: VecDeque::new(),
             closing: VecDeque::new(),
             unit: TimerUnit::new(config.capture.gpu_timer),
+            remembered: Remembered::new(),
             pass: 0,
             now_ns: 0,
             next_timeout_ns: 0,
@@ -393,7 +395,7 @@ impl Assembler {
     }
 
     fn expire_waiting(&mut self, last: bool) {
-        if self.waiting.len() == 0 {
+        if self.waiting.is_empty() {
             return;
         }
         let mut expired = std::mem::take(&mut self.woken);

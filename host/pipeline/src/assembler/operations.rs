@@ -1,8 +1,8 @@
 //! Starts, stops and extensions of operations.
 
 use collander_event::{
-    Anomaly, Collective, Detail, EventId, EventKind, OpKind, Payload, PlanWord, Rate, Record, RecordFlags, StartHeader,
-    Flags, keeps, plan_index,
+    Anomaly, Collective, Detail, EventId, EventKind, Flags, OpKind, Payload, PlanWord, Rate, Record, RecordFlags,
+    StartHeader, keeps, plan_index,
 };
 
 use super::open::{NONE, Open, mark};
@@ -26,34 +26,31 @@ struct Facts {
     depth: u8,
 }
 
+/// The group of an operation; in v1 to v4 its parent is one.
+fn group_of(group: EventId, parent: EventId) -> u64 {
+    if group.0 == 0 && parent.kind() == EventKind::Group { parent.0 } else { group.0 }
+}
+
 impl Assembler {
     pub(super) fn operation_start(&mut self, ring: u8, record: &Record) {
         let header = record.header();
         self.note_ordinal(ring, header.ordinal);
         let facts = match record.payload() {
-            Payload::Coll {
-                sequence,
-                count,
-                function,
-                datatype,
-                algorithm,
-                protocol,
-                root,
-                group,
-                api_datatype,
-            } => Facts {
-                kind: if header.id.kind() == EventKind::CeColl { OpKind::CopyEngine } else { OpKind::Coll },
-                sequence,
-                count,
-                function,
-                datatype,
-                api_datatype,
-                algorithm,
-                protocol,
-                partner: root,
-                group: group.0,
-                depth: 255,
-            },
+            Payload::Coll { sequence, count, function, datatype, algorithm, protocol, root, group, api_datatype } => {
+                Facts {
+                    kind: if header.id.kind() == EventKind::CeColl { OpKind::CopyEngine } else { OpKind::Coll },
+                    sequence,
+                    count,
+                    function,
+                    datatype,
+                    api_datatype,
+                    algorithm,
+                    protocol,
+                    partner: root,
+                    group: group_of(group, header.parent),
+                    depth: 255,
+                }
+            }
             Payload::P2p { sequence, count, function, datatype, peer, group, group_depth } => Facts {
                 kind: OpKind::P2p,
                 sequence,
@@ -64,7 +61,7 @@ impl Assembler {
                 algorithm: 0,
                 protocol: 0,
                 partner: peer,
-                group: if group.0 == 0 { header.parent.0 } else { group.0 },
+                group: group_of(group, header.parent),
                 depth: group_depth,
             },
             _ => return,
@@ -179,8 +176,7 @@ impl Assembler {
         let api = state.info.api;
         let ranks = state.info.ranks.unwrap_or(0).max(1);
         // As the hot side computes it: by the event's own datatype.
-        let bytes =
-            facts.count.wrapping_mul(u64::from(datatype.size())).wrapping_mul(function.size_factor(ranks));
+        let bytes = facts.count.wrapping_mul(u64::from(datatype.size())).wrapping_mul(function.size_factor(ranks));
         let plan = self.rules.plan(state.plan);
         let index = plan_index(function as u8, bytes);
         let mut word = PlanWord(plan.words[index]);

@@ -51,6 +51,7 @@ impl Waiting {
         self.count == 0
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.count
     }

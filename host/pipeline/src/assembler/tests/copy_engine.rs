@@ -24,7 +24,10 @@ fn timed_by_its_own_states() {
     kit.state(KERNEL, id, State(26), 0);
     kit.pass();
     let op = &kit.done[0];
-    assert_eq!((op.kind.name(), op.timing, op.sync_strategy, op.channels), ("copy_engine", Timing::KernelCpu, "MULTICAST", 0));
+    assert_eq!(
+        (op.kind.name(), op.timing, op.sync_strategy, op.channels),
+        ("copy_engine", Timing::KernelCpu, "MULTICAST", 0)
+    );
     assert!(op.duration_ns > Some(500 * MS) && op.algbw.is_some());
     assert!(kit.oddities().is_empty());
     assert_eq!(kit.asm.snapshot(0).seen.copy_engine, 1);

@@ -116,7 +116,10 @@ fn an_api_call_that_never_became_an_operation() {
     kit.passes(3);
     let op = &kit.done[0];
     assert_eq!((op.kind.name(), op.function, op.partner, op.count), ("api", "Broadcast", 2, 100));
-    assert_eq!((op.bytes, op.algbw, op.timing, op.user_datatype), (Some(400), None, Timing::Unobservable, "ncclFloat32"));
+    assert_eq!(
+        (op.bytes, op.algbw, op.timing, op.user_datatype),
+        (Some(400), None, Timing::Unobservable, "ncclFloat32")
+    );
     assert_eq!(kit.oddities(), [(Anomaly::Unobservable, 1)]);
     kit.end();
 }
@@ -130,8 +133,7 @@ fn an_api_call_with_its_times() {
     (header.ticks, header.ordinal) = (kit.tick(), kit.ordinal(USER));
     header.flags = RecordFlags(RecordFlags::API_ONLY);
     let function = kit.asm.names().code_of("Broadcast");
-    let payload =
-        collander_event::Payload::Api { stream: 7, count: 100, function, datatype: 0, root: 0, user_tag: 5 };
+    let payload = collander_event::Payload::Api { stream: 7, count: 100, function, datatype: 0, root: 0, user_tag: 5 };
     kit.push(USER, collander_event::Record::start(header, payload.words()));
     kit.passes(3);
     assert_eq!((kit.done[0].timing, kit.done[0].duration_ns), (Timing::EnqueueOnly, Some(1000)));

@@ -108,7 +108,11 @@ fn a_parent_one_pass_late_is_waited_for_and_one_that_never_comes_is_counted() {
     assert_eq!(kit.done.len(), 1);
     assert_eq!(kit.odd(Anomaly::OrphanChild), 0);
     kit.passes(2);
-    assert_eq!((kit.odd(Anomaly::OrphanChild), kit.odd(Anomaly::UnknownHandle)), (1, 1), "its start, and its stop state");
+    assert_eq!(
+        (kit.odd(Anomaly::OrphanChild), kit.odd(Anomaly::UnknownHandle)),
+        (1, 1),
+        "its start, and its stop state"
+    );
     kit.end();
 }
 
@@ -150,20 +154,33 @@ fn stamps_that_are_zero_or_reversed_are_not_used() {
 
 #[test]
 fn stamps_of_another_operation_are_not_used() {
-    let mut kit = Kit::new();
-    (0..300).for_each(|n| _ = kit.whole(n, MS));
-    let old = kit.now - 45 * MS;
-    let id = kit.enqueue(&Op { channels: 2, ..Op::coll(300) });
-    let t = kit.now;
-    kit.now += MS;
-    kit.channel(id, 0, (old, old + 1000));
-    kit.channel(id, 1, (t, t + MS));
-    kit.pass();
-    let op = kit.done.last().unwrap();
-    assert_eq!((op.timing, op.duration_ns), (Timing::GpuSomeChannels, Some(MS)));
-    assert!(op.flags.has(Flags::TIMER_MISMATCH));
-    assert_eq!(kit.oddities(), [(Anomaly::GpuTimerMismatch, 1)]);
-    kit.end();
+    // Far too early, and before what its channel did last; or the very stamps of an operation of another group.
+    for again in [false, true] {
+        let mut kit = Kit::new();
+        let mut old = (0, 0);
+        for n in 0..500 {
+            let group = kit.id(USER, EventKind::GroupApi);
+            let id = kit.enqueue(&Op { group, ..Op::coll(n) });
+            let stamps = (kit.now, kit.now + MS);
+            kit.now += MS;
+            kit.channel(id, 0, stamps);
+            if n == 100 {
+                old = if again { stamps } else { (stamps.0 + 5, stamps.1 + 5) };
+            }
+        }
+        let group = kit.id(USER, EventKind::GroupApi);
+        let id = kit.enqueue(&Op { group, channels: 2, ..Op::coll(500) });
+        let t = kit.now;
+        kit.now += MS;
+        kit.channel(id, 0, old);
+        kit.channel(id, 1, (t, t + MS));
+        kit.pass();
+        let op = kit.done.last().unwrap();
+        assert_eq!((op.timing, op.duration_ns), (Timing::GpuSomeChannels, Some(MS)));
+        assert!(op.flags.has(Flags::TIMER_MISMATCH));
+        assert_eq!(kit.oddities(), [(Anomaly::GpuTimerMismatch, 1)]);
+        kit.end();
+    }
 }
 
 #[test]
@@ -199,10 +216,7 @@ fn records_after_the_stop() {
     kit.stop(USER, id);
     kit.pass();
     assert_eq!((kit.done.len(), kit.done[0].duration_ns), (1, Some(10)));
-    assert_eq!(
-        kit.oddities(),
-        [(Anomaly::DoubleStop, 3), (Anomaly::StateAfterStop, 1), (Anomaly::LateChild, 1)]
-    );
+    assert_eq!(kit.oddities(), [(Anomaly::DoubleStop, 3), (Anomaly::StateAfterStop, 1), (Anomaly::LateChild, 1)]);
     kit.end();
 }
 
@@ -232,7 +246,10 @@ fn version_3_has_the_stop_only() {
     }
     kit.pass();
     let op = &kit.done[0];
-    assert_eq!((op.timing, op.duration_ns, op.longest_channel_ns), (Timing::KernelCpu, Some(2 * MS + 3000), Some(MS + 1000)));
+    assert_eq!(
+        (op.timing, op.duration_ns, op.longest_channel_ns),
+        (Timing::KernelCpu, Some(2 * MS + 3000), Some(MS + 1000))
+    );
     assert_eq!((op.bytes, op.algbw.is_some(), op.busbw), (Some(4000), true, None), "its ranks are not known");
     assert!(kit.oddities().is_empty(), "{:?}", kit.oddities());
     // Its P2P events do not say how many channels.

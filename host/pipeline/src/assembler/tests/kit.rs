@@ -209,7 +209,14 @@ impl Kit {
     }
 
     /// Any child.
-    pub(crate) fn child(&mut self, kind: EventKind, parent: EventId, channel: u8, flags: u8, payload: Payload) -> EventId {
+    pub(crate) fn child(
+        &mut self,
+        kind: EventKind,
+        parent: EventId,
+        channel: u8,
+        flags: u8,
+        payload: Payload,
+    ) -> EventId {
         let id = self.id(KERNEL, kind);
         let header = StartHeader {
             ticks: self.tick(),
@@ -292,7 +299,10 @@ impl Kit {
         let snapshot = self.asm.snapshot(self.now);
         assert_eq!(
             snapshot.seen.total(),
-            self.asm.finished() + snapshot.sampled_filter + snapshot.ring_overrun + snapshot.evicted
+            self.asm.finished()
+                + snapshot.sampled_filter
+                + snapshot.ring_overrun
+                + snapshot.evicted
                 + self.asm.open() as u64
         );
     }

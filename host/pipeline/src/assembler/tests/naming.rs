@@ -45,7 +45,9 @@ fn an_unknown_datatype_has_no_bytes_unless_the_api_call_knows_it() {
 
 #[test]
 fn without_the_number_of_ranks_busbw_is_null_unless_the_configuration_knows() {
-    for (assumed, expected) in [(0, (None, None, Some(4.0), None)), (8, (Some(32_000), Some(28.0), Some(4.0), Some(7.0)))] {
+    for (assumed, expected) in
+        [(0, (None, None, Some(4.0), None)), (8, (Some(32_000), Some(28.0), Some(4.0), Some(7.0)))]
+    {
         let mut settings = crate::rules::tests::config(Vec::new());
         settings.capture.assume_ranks = assumed;
         let mut kit = Kit::with(settings, Communicator { api: 4, ranks: None, ..communicator(0) });

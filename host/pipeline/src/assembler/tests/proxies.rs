@@ -128,7 +128,8 @@ fn proxies_of_another_process_are_detached() {
     step(&mut kit, foreign, &[(State::STEP_SEND_WAIT, 1000, 10)], 2000);
     kit.stop(KERNEL, foreign);
     // A step whose parent is foreign.
-    let step = kit.child(EventKind::ProxyStep, EventId(0), 0, RecordFlags::FOREIGN_PARENT, Payload::ProxyStep { step: 0 });
+    let step =
+        kit.child(EventKind::ProxyStep, EventId(0), 0, RecordFlags::FOREIGN_PARENT, Payload::ProxyStep { step: 0 });
     kit.stop(KERNEL, step);
     // Ours, posted by another process.
     let posted = kit.child(EventKind::ProxyOp, id, 0, RecordFlags::NULL_OR_FOREIGN, SEND);

@@ -97,5 +97,8 @@ fn too_many_a_second_change_the_plan() {
     assert!(changes.iter().all(|change| change.communicator == 0));
     kit.asm.communicator_opened(std::sync::Arc::new(super::kit::communicator(1)));
     let changes = kit.asm.take_plan_changes();
-    assert!(changes.iter().all(|change| change.communicator == 1) && !changes.is_empty(), "a new one gets the rates of now");
+    assert!(
+        changes.iter().all(|change| change.communicator == 1) && !changes.is_empty(),
+        "a new one gets the rates of now"
+    );
 }
