@@ -201,7 +201,7 @@ impl JsonlSink {
 
     fn new_file(&mut self, vanished: bool) {
         if vanished {
-            self.tell(format!("its file vanished; the next is {}", self.files.path().display()));
+            self.tell(format!("the file vanished; the next is {}", self.files.path().display()));
         }
         let first = match self.files.current() {
             Some((path, number, _)) if matches!(self.format, Format::Inspector(_)) => Some((path.to_owned(), number)),
@@ -263,7 +263,7 @@ impl JsonlSink {
     fn tell(&mut self, message: String) {
         if self.messages_left > 0 {
             self.messages_left -= 1;
-            self.messages.push_back(format!("sink {}: {message}", self.identity.sink));
+            self.messages.push_back(message);
         }
     }
 

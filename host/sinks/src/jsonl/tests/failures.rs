@@ -45,7 +45,7 @@ fn a_full_disk_costs_what_did_not_fit_and_nothing_else() {
                 assert_adds_up(&sink, 5);
                 assert_eq!((sink.account().written, failed(&sink)), (3, 2));
                 let message = sink.take_message().unwrap();
-                assert!(message.starts_with("sink jsonl: cannot write ") && message.contains("os error"), "{message}");
+                assert!(message.starts_with("cannot write ") && message.contains("os error"), "{message}");
                 wait_for_retry();
                 accept(&mut sink, &communicator, 5..6);
                 sink.flush(&snapshot(6), false);
