@@ -222,7 +222,9 @@ impl Assembler {
     /// Closes an operation of a communicator that was finalised.
     pub(super) fn close_finalised(&mut self, slot: u32) {
         let op = &self.ops[slot];
-        if op.stage == Stage::Open && self.verdict(op) == Verdict::Waiting {
+        // Where records were lost it may have ended: that is not for us to say.
+        let lossy = op.enqueued <= self.lossy_until;
+        if op.stage == Stage::Open && !lossy && self.verdict(op) == Verdict::Waiting {
             self.count(Anomaly::ClosedByFinalize);
             self.force(slot, Flags::ABORTED);
         } else {

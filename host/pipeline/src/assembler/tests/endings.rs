@@ -197,6 +197,19 @@ fn operations_whose_stops_were_lost_close_when_later_ones_are_over() {
 }
 
 #[test]
+fn what_lost_its_records_is_not_called_aborted() {
+    let mut kit = Kit::new();
+    kit.enqueue(&Op { channels: 2, ..Op::coll(0) });
+    kit.asm.overtaken(KERNEL, 3);
+    kit.enqueue(&Op { channels: 2, ..Op::coll(1) });
+    kit.asm.communicator_closed(0);
+    kit.pass();
+    let flags: Vec<_> = kit.done.iter().map(|op| op.flags.0).collect();
+    assert_eq!(flags, [Flags::CHANNELS_MISSING, Flags::CHANNELS_MISSING | Flags::ABORTED]);
+    kit.end();
+}
+
+#[test]
 fn stops_of_unknown_events() {
     let mut kit = Kit::new();
     let id = kit.id(USER, EventKind::Coll);
