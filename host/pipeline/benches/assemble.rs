@@ -66,7 +66,7 @@ fn user_records(n: u64, codes: [u8; 4], out: &mut Vec<Record>) {
         algorithm,
         protocol,
         root: -1,
-        group: EventId(0),
+        group: EventId::new(0, 1, 2 + n * 5, Detail(0), EventKind::GroupApi),
         api_datatype: datatype,
     };
     out.push(Record::start(header, payload.words()));
