@@ -186,6 +186,13 @@ impl Drain {
             self.slots.remove(&ordinal);
             self.communicators.remove(&ordinal);
         }
+        if last {
+            // Operation starts that were overtaken and that no later start on their ring gave away.
+            for ring in 0..self.region.rings() {
+                let kept = self.region.counters(ring).kept.load(Ordering::Relaxed);
+                self.assembler.ring_ended(ring as u8, kept as u32);
+            }
+        }
         self.assembler.end_of_pass(clock::unix_ns(), last);
         self.adjust_rates();
         self.send_finished(true);

@@ -122,7 +122,8 @@ impl Stage {
 
     fn flush(&mut self, last: bool) {
         self.sink.flush(&self.snapshot, last);
-        self.dirty = false;
+        // A sink whose disk fails keeps what is pending and tries again later, also if nothing more comes.
+        self.dirty = self.sink.account().pending > 0;
         self.tell();
     }
 
