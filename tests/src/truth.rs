@@ -1,6 +1,6 @@
 //! What a recording says of the proxy's bytes, read from its calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,9 +9,9 @@ use collander_recording::{CallKind, EventDescriptor, HandleRef, Recording, State
 /// Bytes of the proxy steps under all operations of one (context, kind, function, sequence or peer).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProxyTruth {
-    /// Sent.
+    /// Sent, by steps that ended.
     pub sent: u64,
-    /// Received.
+    /// Received, by steps that ended.
     pub received: u64,
     /// Proxy operations.
     pub operations: u64,
@@ -37,6 +37,7 @@ pub fn proxy_truth(file: &Path) -> Result<HashMap<ProxyKey, ProxyTruth>> {
     let mut steps: HashMap<u64, u64> = HashMap::new();
     let mut truth: HashMap<ProxyKey, ProxyTruth> = HashMap::new();
     let mut bytes: HashMap<u64, u64> = HashMap::new();
+    let mut stopped: HashSet<u64> = HashSet::new();
     for call in &recording.calls {
         match &call.kind {
             CallKind::Init(init) => {
@@ -77,10 +78,13 @@ pub fn proxy_truth(file: &Path) -> Result<HashMap<ProxyKey, ProxyTruth>> {
                     bytes.insert(step, size);
                 }
             }
+            CallKind::Stop { handle: HandleRef::Own(handle), .. } => {
+                stopped.insert(*handle);
+            }
             _ => {}
         }
     }
-    for (step, size) in bytes {
+    for (step, size) in bytes.into_iter().filter(|(step, _)| stopped.contains(step)) {
         if let Some((key, send)) = steps.get(&step).and_then(|parent| proxies.get(parent)) {
             let truth = truth.entry(key.clone()).or_default();
             *(if *send { &mut truth.sent } else { &mut truth.received }) += size;
