@@ -496,10 +496,10 @@ impl Filter {
     ///
     /// # Errors
     /// How it failed; it goes on with a new instance.
-    pub fn tick(&mut self, now_ns: u64, open: &Arc<[OpenOperation]>) -> Result<(), Failure> {
+    pub fn tick(&mut self, now_ns: u64, open: Arc<[OpenOperation]>) -> Result<(), Failure> {
         let ticked = self.call("tick", |instance, ticker, _| {
             let state = instance.state();
-            (state.open, state.now_ns) = (Some(open.clone()), now_ns);
+            (state.open, state.now_ns) = (Some(open), now_ns);
             let ticked = instance.tick(ticker, now_ns);
             instance.state().open = None;
             ticked

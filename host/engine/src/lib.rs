@@ -23,6 +23,7 @@ mod prepared;
 mod schema;
 mod settings;
 mod sketch;
+mod thread_clock;
 mod ticker;
 mod types;
 

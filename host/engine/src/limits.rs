@@ -7,9 +7,9 @@ use wasmtime::ResourceLimiter;
 /// Limits of one filter instance, or of one filter over all its instances where it says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Time of one call; 1 ms to 10 s; default 10 ms. A runaway is stopped within twice of it.
+    /// CPU time of one call; 1 ms to 10 s; default 10 ms. A runaway is stopped within twice of it.
     pub call_time: Duration,
-    /// Time of instantiation, `describe` and `configure` each; default 100 ms.
+    /// CPU time of instantiation, `describe` and `configure` each; default 100 ms.
     pub start_time: Duration,
     /// Memory of an instance, bytes; default 16 MiB, at most 64 MiB.
     pub memory_bytes: usize,

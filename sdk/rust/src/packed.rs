@@ -73,12 +73,7 @@ pub enum ChildKind {
 
 impl ChildKind {
     /// All, in order.
-    pub const ALL: [Self; 4] = [
-        Self::Channel,
-        Self::Phase,
-        Self::ProxyOperation,
-        Self::ProxyStep,
-    ];
+    pub const ALL: [Self; 4] = [Self::Channel, Self::Phase, Self::ProxyOperation, Self::ProxyStep];
 
     /// From its number; what is not known becomes `ProxyStep`.
     #[must_use]
@@ -254,13 +249,7 @@ pub enum Kind {
 
 impl Kind {
     /// All, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Collective,
-        Self::PointToPoint,
-        Self::CopyEngine,
-        Self::Api,
-        Self::InferredGroup,
-    ];
+    pub const ALL: [Self; 5] = [Self::Collective, Self::PointToPoint, Self::CopyEngine, Self::Api, Self::InferredGroup];
 
     /// From its number; what is not known becomes `InferredGroup`.
     #[must_use]
@@ -295,12 +284,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// All, in order.
-    pub const ALL: [Self; 4] = [
-        Self::Unknown,
-        Self::Ll,
-        Self::Ll128,
-        Self::Simple,
-    ];
+    pub const ALL: [Self; 4] = [Self::Unknown, Self::Ll, Self::Ll128, Self::Simple];
 
     /// From its number; what is not known becomes `Unknown`.
     #[must_use]
@@ -336,14 +320,8 @@ pub enum Timing {
 
 impl Timing {
     /// All, in order.
-    pub const ALL: [Self; 6] = [
-        Self::Gpu,
-        Self::GpuSomeChannels,
-        Self::KernelCpu,
-        Self::ProxyCpu,
-        Self::EnqueueOnly,
-        Self::Unobservable,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Gpu, Self::GpuSomeChannels, Self::KernelCpu, Self::ProxyCpu, Self::EnqueueOnly, Self::Unobservable];
 
     /// From its number; what is not known becomes `Unobservable`.
     #[must_use]
@@ -431,10 +409,14 @@ pub const OPERATION_WORDS: usize = 32;
 pub struct Operation<'a>(pub &'a [u64; OPERATION_WORDS]);
 
 impl<'a> Operation<'a> {
-    /// The records of a batch.
+    /// The records of a batch, in order.
     #[inline]
-    pub fn all(words: &'a [u64]) -> impl ExactSizeIterator<Item = Self> + Clone {
-        words.as_chunks::<OPERATION_WORDS>().0.iter().map(Self)
+    pub fn all(mut words: &'a [u64]) -> impl Iterator<Item = Self> + use<'a> {
+        std::iter::from_fn(move || {
+            let (first, rest) = words.split_first_chunk()?;
+            words = rest;
+            Some(Self(first))
+        })
     }
 
     /// Unique in this process.
@@ -748,10 +730,14 @@ pub const CHILD_WORDS: usize = 12;
 pub struct Child<'a>(pub &'a [u64; CHILD_WORDS]);
 
 impl<'a> Child<'a> {
-    /// The records of a batch.
+    /// The records of a batch, in order.
     #[inline]
-    pub fn all(words: &'a [u64]) -> impl ExactSizeIterator<Item = Self> + Clone {
-        words.as_chunks::<CHILD_WORDS>().0.iter().map(Self)
+    pub fn all(mut words: &'a [u64]) -> impl Iterator<Item = Self> + use<'a> {
+        std::iter::from_fn(move || {
+            let (first, rest) = words.split_first_chunk()?;
+            words = rest;
+            Some(Self(first))
+        })
     }
 
     /// What it is.

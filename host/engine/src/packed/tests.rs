@@ -8,7 +8,7 @@ use collander_event::{
 use super::Packed;
 
 // The guests' own view, from the same layout.
-#[path = "../../../../../sdk/rust/src/packed.rs"]
+#[path = "../../../../sdk/rust/src/packed.rs"]
 #[allow(unused, unreachable_pub, reason = "the whole file of the SDK, of which a part is used")]
 mod sdk;
 

@@ -1,0 +1,2 @@
+//! x "bench" "typed"
+fn main(){}

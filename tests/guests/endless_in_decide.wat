@@ -1,0 +1,4 @@
+;; Never comes back from `decide`.
+(func $decide (param i32 i32 i32) (result i32)
+  (loop $again (br $again))
+  (unreachable))

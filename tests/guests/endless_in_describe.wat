@@ -1,0 +1,4 @@
+;; Never comes back from `describe`.
+(func $describe (result i32)
+  (loop $again (br $again))
+  (unreachable))

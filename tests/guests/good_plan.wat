@@ -1,0 +1,11 @@
+;; Decides for one in 2^4, with proxy steps, to the second sink, for 5 s.
+(func $decide (param i32 i32 i32) (result i32)
+  (memory.fill (i32.const 1024) (i32.const 0) (i32.const 32))
+  (i32.store8 (i32.const 1024) (i32.const 1))
+  (i32.store8 (i32.const 1028) (i32.const 2))
+  (i32.store8 (i32.const 1032) (i32.const 4))
+  (i32.store8 (i32.const 1036) (i32.const 4))
+  (i32.store (i32.const 1040) (i32.const 2))
+  (i32.store8 (i32.const 1044) (i32.const 1))
+  (i32.store (i32.const 1048) (i32.const 5000))
+  (i32.const 1024))

@@ -1,0 +1,16 @@
+;; Observes the numbers 1 to 1000 into a histogram, counts them, raises an alert, emits a record: each tick.
+(data (i32.const 2048) "latency")
+(data (i32.const 2064) "\00\00\00\00\05\00\00\00" "\02\00\00\00\00\00\00\00" "\00\00\00\00\00\00\04\40")
+(func $tick (param i64)
+  (local $n i32) (local $series i32) (local $counter i32)
+  (call $open_series (i32.const 2) (i32.const 2048) (i32.const 7) (i32.const 35) (i32.const 2) (i32.const 0) (i32.const 0) (i32.const 1024))
+  (local.set $series (i32.load (i32.const 1028)))
+  (call $open_series (i32.const 0) (i32.const 0) (i32.const 5) (i32.const 35) (i32.const 2) (i32.const 0) (i32.const 0) (i32.const 1024))
+  (local.set $counter (i32.load (i32.const 1028)))
+  (loop $more
+    (local.set $n (i32.add (local.get $n) (i32.const 1)))
+    (call $update (local.get $series) (f64.convert_i32_u (local.get $n)))
+    (call $update (local.get $counter) (f64.const 1))
+    (br_if $more (i32.lt_u (local.get $n) (i32.const 1000))))
+  (call $alert (i32.const 0) (i32.const 5) (i32.const 1) (i32.const 10) (i32.const 20) (i32.const 0) (i32.const 0))
+  (call $emit (i32.const 0) (i32.const 5) (i32.const 2064) (i32.const 1) (i32.const 2)))
