@@ -72,7 +72,12 @@ impl ContextId {
     /// Composes a context id. `slot` < 2^19.
     #[must_use]
     pub const fn new(nonce: u16, generation: u32, slot: u32) -> Self {
-        Self(((nonce as u64) << 50) | (((generation & 0x3fff_ffff) as u64) << 20) | (((slot & 0x7_ffff) as u64) << 1) | 1)
+        Self(
+            ((nonce as u64) << 50)
+                | (((generation & 0x3fff_ffff) as u64) << 20)
+                | (((slot & 0x7_ffff) as u64) << 1)
+                | 1,
+        )
     }
 
     /// Index of the communicator's hot slot.

@@ -104,9 +104,12 @@ impl Collective {
     #[must_use]
     pub const fn size_factor(self, ranks: u32) -> u64 {
         match self {
-            Self::AllGather | Self::AllGatherV | Self::ReduceScatter | Self::AllToAll | Self::Gather | Self::Scatter => {
-                ranks as u64
-            }
+            Self::AllGather
+            | Self::AllGatherV
+            | Self::ReduceScatter
+            | Self::AllToAll
+            | Self::Gather
+            | Self::Scatter => ranks as u64,
             _ => 1,
         }
     }
@@ -120,9 +123,12 @@ impl Collective {
             Self::Unknown | Self::PutSignal | Self::Signal | Self::WaitSignal => None,
             _ if ranks == 0 => None,
             Self::AllReduce => Some(2.0 * (n - 1.0) / n),
-            Self::AllGather | Self::AllGatherV | Self::ReduceScatter | Self::AllToAll | Self::Gather | Self::Scatter => {
-                Some((n - 1.0) / n)
-            }
+            Self::AllGather
+            | Self::AllGatherV
+            | Self::ReduceScatter
+            | Self::AllToAll
+            | Self::Gather
+            | Self::Scatter => Some((n - 1.0) / n),
             Self::Broadcast | Self::Reduce | Self::Send | Self::Recv | Self::SendRecv => Some(1.0),
         }
     }

@@ -247,9 +247,7 @@ impl Record {
             EventKind::KernelPhase => Payload::KernelPhase { timer: a, phase: b as u8, name: (b >> 8) as u8 },
             EventKind::NetPlugin => Payload::NetPlugin { id: a as i64 },
             EventKind::CeSync => Payload::CeSync { complete: a & 1 != 0, ranks: (a >> 32) as i32 },
-            EventKind::CeBatch => {
-                Payload::CeBatch { operations: a as i32, bytes: b, intra_sync: c & 1 != 0 }
-            }
+            EventKind::CeBatch => Payload::CeBatch { operations: a as i32, bytes: b, intra_sync: c & 1 != 0 },
             EventKind::Group | EventKind::ProxyCtrl => Payload::None,
         }
     }
@@ -273,19 +271,61 @@ pub enum Payload {
         api_datatype: u8,
     },
     /// `sequence` is our count per (communicator, peer, direction), from 0.
-    P2p { sequence: u64, count: u64, function: u8, datatype: u8, peer: i32, group: EventId, group_depth: u8 },
-    Api { stream: u64, count: u64, function: u8, datatype: u8, root: i32, user_tag: u64 },
-    GroupApi { depth: i32 },
-    KernelLaunch { stream: u64 },
+    P2p {
+        sequence: u64,
+        count: u64,
+        function: u8,
+        datatype: u8,
+        peer: i32,
+        group: EventId,
+        group_depth: u8,
+    },
+    Api {
+        stream: u64,
+        count: u64,
+        function: u8,
+        datatype: u8,
+        root: i32,
+        user_tag: u64,
+    },
+    GroupApi {
+        depth: i32,
+    },
+    KernelLaunch {
+        stream: u64,
+    },
     /// Channel id is in the header.
-    ProxyOp { peer: i32, send: bool, steps: i32, chunk_bytes: i32, pid: i32 },
-    ProxyStep { step: i32 },
+    ProxyOp {
+        peer: i32,
+        send: bool,
+        steps: i32,
+        chunk_bytes: i32,
+        pid: i32,
+    },
+    ProxyStep {
+        step: i32,
+    },
     /// Channel id is in the header. GPU timer in its own units, 0 if NCCL gave none.
-    KernelCh { timer: u64 },
-    KernelPhase { timer: u64, phase: u8, name: u8 },
-    NetPlugin { id: i64 },
-    CeSync { complete: bool, ranks: i32 },
-    CeBatch { operations: i32, bytes: u64, intra_sync: bool },
+    KernelCh {
+        timer: u64,
+    },
+    KernelPhase {
+        timer: u64,
+        phase: u8,
+        name: u8,
+    },
+    NetPlugin {
+        id: i64,
+    },
+    CeSync {
+        complete: bool,
+        ranks: i32,
+    },
+    CeBatch {
+        operations: i32,
+        bytes: u64,
+        intra_sync: bool,
+    },
     None,
 }
 
@@ -311,12 +351,9 @@ impl Payload {
                 function as u64 | ((datatype as u64) << 8) | ((peer as u32 as u64) << 32),
                 (group.0 & LOCAL_MASK) | ((group_depth as u64) << 50),
             ],
-            Self::Api { stream, count, function, datatype, root, user_tag } => [
-                stream,
-                count,
-                function as u64 | ((datatype as u64) << 8) | ((root as u32 as u64) << 32),
-                user_tag,
-            ],
+            Self::Api { stream, count, function, datatype, root, user_tag } => {
+                [stream, count, function as u64 | ((datatype as u64) << 8) | ((root as u32 as u64) << 32), user_tag]
+            }
             Self::GroupApi { depth } => [depth as u32 as u64, 0, 0, 0],
             Self::KernelLaunch { stream } => [stream, 0, 0, 0],
             Self::ProxyOp { peer, send, steps, chunk_bytes, pid } => [
@@ -330,9 +367,7 @@ impl Payload {
             Self::KernelPhase { timer, phase, name } => [timer, phase as u64 | ((name as u64) << 8), 0, 0],
             Self::NetPlugin { id } => [id as u64, 0, 0, 0],
             Self::CeSync { complete, ranks } => [complete as u64 | ((ranks as u32 as u64) << 32), 0, 0, 0],
-            Self::CeBatch { operations, bytes, intra_sync } => {
-                [operations as u32 as u64, bytes, intra_sync as u64, 0]
-            }
+            Self::CeBatch { operations, bytes, intra_sync } => [operations as u32 as u64, bytes, intra_sync as u64, 0],
             Self::None => [0; 4],
         }
     }
@@ -394,6 +429,9 @@ mod tests {
         assert_eq!(back.parent.local(), header.parent.local());
         assert_eq!((back.ordinal, back.channels, back.warps, back.communicator), ((1 << 28) - 2, 8, 16, u32::MAX));
         let state = Record::state(1, header.id, State::KERNEL_PHASE_STOP, u64::MAX, RecordFlags(128));
-        assert_eq!((state.record_type(), state.state_number(), state.argument()), (RecordType::State, State(31), u64::MAX));
+        assert_eq!(
+            (state.record_type(), state.state_number(), state.argument()),
+            (RecordType::State, State(31), u64::MAX)
+        );
     }
 }

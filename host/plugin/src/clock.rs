@@ -13,8 +13,7 @@ pub(crate) fn ticks() -> u64 {
     if COUNTER.load(Ordering::Relaxed) { counter() } else { monotonic_ns() }
 }
 
-/// Whether [`counter`] is the clock: hot paths ask first, so that they hold no call.
-#[inline(always)]
+/// Whether [`counter`] is the clock. Hot paths learn it from `HOT`'s switches.
 pub(crate) fn is_counter() -> bool {
     COUNTER.load(Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
 //! No unwind crosses the C boundary.
 //!
-//! The hot paths of `callbacks` cannot panic: they index by masks, and wrap their arithmetic; `cargo xtask test` looks into
-//! the built library for panic calls in them. Whatever is not hot runs inside [`guarded`]: an unwind is caught, sets a flag,
+//! The hot paths of `callbacks` cannot panic: they index by masks, and wrap their arithmetic; `cargo xtask bench` looks into
+//! the built library for panic calls in them, before it measures. Whatever is not hot runs inside [`guarded`]: an unwind is caught, sets a flag,
 //! and switches the plugin off; the drain reports it once. Our panic hook prints nothing for panics on such a thread.
 
 use std::cell::Cell;

@@ -2,22 +2,25 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use collander_event::{Collective, ContextId, PLAN_WORDS};
+use collander_event::{Collective, ContextId, EventKind, PLAN_COLLECTIVES, PLAN_SIZE_CLASSES, PLAN_WORDS, size_class};
+
+use crate::clock::is_counter;
 
 /// Communicators open at once; further ones are not observed (counted). Slots are used again after finalize.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// Switches.
+/// Bits 0..16: kinds that give records although no class asked (groups, API, proxy control); ON, the flags below.
+static SWITCHES: AtomicU32 = AtomicU32::new(0);
+
+/// What the switches and the nonce are reached by.
 #[derive(Debug)]
 pub(crate) struct Hot {
-    /// Bits 0..16: kinds that give records although no class asked (groups, API, proxy control); ON, API_COLL, API_P2P.
-    word: AtomicU32,
     /// The process nonce, shifted to the top 14 bits.
     nonce: AtomicU64,
 }
 
 /// The one.
-pub(crate) static HOT: Hot = Hot { word: AtomicU32::new(0), nonce: AtomicU64::new(0) };
+pub(crate) static HOT: Hot = Hot { nonce: AtomicU64::new(0) };
 
 /// The plugin records.
 pub(crate) const ON: u32 = 1 << 31;
@@ -25,12 +28,29 @@ pub(crate) const ON: u32 = 1 << 31;
 pub(crate) const API_COLL: u32 = 1 << 30;
 /// API calls without a P2p are operations (P2p is in the mask).
 pub(crate) const API_P2P: u32 = 1 << 29;
+/// On, and the clock is the CPU's counter: the common ways of `callbacks` may be taken.
+pub(crate) const FAST: u32 = 1 << 28;
+
+/// A CollApi that is not captured waits for its Coll and gives no record.
+pub(crate) const WAITING_COLL_API: u32 = 1 << 27;
 
 impl Hot {
     /// The switches. Relaxed: a change is seen within one call or two.
     #[inline(always)]
     pub(crate) fn word(&self) -> u32 {
-        self.word.load(Ordering::Relaxed)
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        {
+            let word: u32;
+            // A relaxed load, by the distance: Rust would ask the global offset table for the address first.
+            #[allow(unsafe_code, reason = "one load less a callback")]
+            // SAFETY: reads our own static as `AtomicU32::load(Relaxed)` does; it is not exported, so the distance is fixed.
+            unsafe {
+                core::arch::asm!("mov {0:e}, dword ptr [rip + {1}]", out(reg) word, sym SWITCHES, options(nostack, preserves_flags, readonly));
+            }
+            word
+        }
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        SWITCHES.load(Ordering::Relaxed)
     }
 
     /// The nonce in the top 14 bits.
@@ -47,34 +67,51 @@ impl Hot {
         self.word() & ON != 0
     }
 
-    /// Nothing is recorded any more; `startEvent` gives NULL.
+    /// Nothing is recorded any more; `startEvent` gives NULL. Cold.
     pub(crate) fn switch_off(&self) {
-        self.word.store(0, Ordering::Relaxed);
+        SWITCHES.store(0, Ordering::Relaxed);
+        // The common way of a Coll looks at its context only.
+        for index in 0..SLOTS {
+            if let Some(communicator) = published(index) {
+                communicator.close();
+            }
+        }
     }
 
-    /// Records, with these further bits.
+    /// Records, with these further bits. The clock was chosen before.
     pub(crate) fn switch_on(&self, bits: u32) {
-        self.word.store(ON | bits, Ordering::Relaxed);
+        let fast = if is_counter() { FAST } else { 0 };
+        let waiting = bits & (API_COLL | EventKind::CollApi.bit()) == API_COLL;
+        let waiting = if waiting { WAITING_COLL_API } else { 0 };
+        SWITCHES.store(ON | fast | waiting | bits, Ordering::Relaxed);
     }
 }
 
 /// What callbacks need of a communicator. Made by `init`, never freed: a late event may still look at it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct HotCommunicator {
-    /// The context id while open, 0 otherwise.
+    /// The context id while open, `CLOSED` otherwise.
     context: AtomicU64,
-    ordinal: AtomicU32,
+    /// The ordinal, where a record's word 3 has it.
+    ordinal: AtomicU64,
     rank: AtomicU32,
     hash: AtomicU64,
     /// By what count × size is multiplied for a collective's class.
-    factors: [AtomicU32; 16],
+    factors: [AtomicU64; PLAN_COLLECTIVES],
     /// Plan words, see `collander_event::plan_index`.
-    words: [AtomicU64; PLAN_WORDS],
+    words: [[AtomicU64; PLAN_SIZE_CLASSES]; PLAN_COLLECTIVES],
     /// Our own counts for replays, by collective.
     replays: [AtomicU64; 16],
     /// P2P counts, two a peer (to it, from it); never freed, replaced by a larger one.
     p2p: AtomicPtr<Box<[AtomicU32]>>,
 }
+
+/// No context is that: ours are odd, NULL is 0.
+const CLOSED: u64 = 2;
+
+/// A communicator that never opens: what a thread remembers before its first.
+pub(crate) static NOBODY: HotCommunicator = HotCommunicator::new();
 
 static TABLE: [AtomicPtr<HotCommunicator>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
@@ -88,14 +125,14 @@ pub(crate) struct OpenHot {
 }
 
 impl HotCommunicator {
-    fn new() -> Self {
+    const fn new() -> Self {
         Self {
-            context: AtomicU64::new(0),
-            ordinal: AtomicU32::new(0),
+            context: AtomicU64::new(CLOSED),
+            ordinal: AtomicU64::new(0),
             rank: AtomicU32::new(0),
             hash: AtomicU64::new(0),
-            factors: [const { AtomicU32::new(1) }; 16],
-            words: [const { AtomicU64::new(0) }; PLAN_WORDS],
+            factors: [const { AtomicU64::new(1) }; PLAN_COLLECTIVES],
+            words: [const { [const { AtomicU64::new(0) }; PLAN_SIZE_CLASSES] }; PLAN_COLLECTIVES],
             replays: [const { AtomicU64::new(0) }; 16],
             p2p: AtomicPtr::new(std::ptr::null_mut()),
         }
@@ -103,11 +140,11 @@ impl HotCommunicator {
 
     /// Opens the slot: plan words first, the context last. Cold.
     pub(crate) fn open(&self, context: ContextId, open: OpenHot, plan: &[u64; PLAN_WORDS]) {
-        self.ordinal.store(open.ordinal, Ordering::Relaxed);
+        self.ordinal.store(u64::from(open.ordinal) << 32, Ordering::Relaxed);
         self.rank.store(open.rank as u32, Ordering::Relaxed);
         self.hash.store(open.hash, Ordering::Relaxed);
         for (collective, factor) in Collective::ALL.into_iter().zip(&self.factors) {
-            factor.store(collective.size_factor(open.ranks.max(1)) as u32, Ordering::Relaxed);
+            factor.store(collective.size_factor(open.ranks.max(1)), Ordering::Relaxed);
         }
         self.store_plan(plan);
         for count in &self.replays {
@@ -128,19 +165,19 @@ impl HotCommunicator {
 
     /// Closes the slot: later events with its context count as late. Cold.
     pub(crate) fn close(&self) {
-        self.context.store(0, Ordering::Release);
+        self.context.store(CLOSED, Ordering::Release);
     }
 
     /// Writes a new plan table, word by word. Any thread.
     pub(crate) fn store_plan(&self, plan: &[u64; PLAN_WORDS]) {
-        for (place, word) in self.words.iter().zip(plan) {
+        for (place, word) in self.words.iter().flatten().zip(plan) {
             place.store(*word, Ordering::Relaxed);
         }
     }
 
     /// Writes one plan word. The drain.
     pub(crate) fn store_word(&self, index: usize, word: u64) {
-        if let Some(place) = self.words.get(index) {
+        if let Some(place) = self.words.as_flattened().get(index) {
             place.store(word, Ordering::Relaxed);
         }
     }
@@ -160,6 +197,12 @@ impl HotCommunicator {
 
     #[inline(always)]
     pub(crate) fn ordinal(&self) -> u32 {
+        (self.ordinal.load(Ordering::Relaxed) >> 32) as u32
+    }
+
+    /// The ordinal, where a record's word 3 has it.
+    #[inline(always)]
+    pub(crate) fn ordinal_bits(&self) -> u64 {
         self.ordinal.load(Ordering::Relaxed)
     }
 
@@ -175,11 +218,11 @@ impl HotCommunicator {
 
     /// The plan word of a class. `collective` is masked.
     #[inline(always)]
-    pub(crate) fn plan(&self, collective: u8, rank_bytes: u64) -> u64 {
-        let collective = collective & 15;
-        let factor = self.factors.get(collective as usize).map_or(1, |f| f.load(Ordering::Relaxed));
-        let index = collander_event::plan_index(collective, rank_bytes.wrapping_mul(u64::from(factor)));
-        self.words.get(index).map_or(0, |word| word.load(Ordering::Relaxed))
+    pub(crate) fn plan(&self, collective: usize, rank_bytes: u64) -> u64 {
+        let collective = collective & (PLAN_COLLECTIVES - 1);
+        let factor = self.factors[collective].load(Ordering::Relaxed);
+        let class = size_class(rank_bytes.wrapping_mul(factor)) & (PLAN_SIZE_CLASSES - 1);
+        self.words[collective][class].load(Ordering::Relaxed)
     }
 
     /// Our own count of a collective (replays of captured graphs).
@@ -225,16 +268,19 @@ pub(crate) fn slot(index: usize) -> Option<&'static HotCommunicator> {
     Some(unsafe { &*pointer })
 }
 
+/// The communicator of a slot, if one was ever made.
+#[inline(always)]
+fn published(index: usize) -> Option<&'static HotCommunicator> {
+    let pointer = TABLE.get(index)?.load(Ordering::Acquire);
+    #[allow(unsafe_code, reason = "published once, never freed")]
+    // SAFETY: NULL, or made by `Box::into_raw` in `slot` and never freed.
+    unsafe {
+        pointer.as_ref()
+    }
+}
+
 /// The open communicator of a context that is ours; None if it is closed, or no slot. Hot.
 #[inline(always)]
 pub(crate) fn communicator(context: u64) -> Option<&'static HotCommunicator> {
-    let place = TABLE.get(ContextId(context).slot())?;
-    let pointer = place.load(Ordering::Acquire);
-    if pointer.is_null() {
-        return None;
-    }
-    #[allow(unsafe_code, reason = "published once, never freed")]
-    // SAFETY: made by `Box::into_raw` in `slot`, and never freed.
-    let communicator = unsafe { &*pointer };
-    communicator.is_open_as(context).then_some(communicator)
+    published(ContextId(context).slot()).filter(|communicator| communicator.is_open_as(context))
 }

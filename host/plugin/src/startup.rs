@@ -216,21 +216,21 @@ pub(crate) fn learn(context: u64, name: Option<&[u8]>, hash: u64, rank: i32) {
 
 impl Runtime {
     fn config(&mut self) -> Option<Arc<Config>> {
-        let loaded = self.config.get_or_insert_with(|| match collander_config::load_with_notes(
-            &collander_config::Environment::of_process(),
-        ) {
-            Ok(loaded) => {
-                for note in &loaded.notes {
-                    say(Level::Warn, note);
+        let loaded = self.config.get_or_insert_with(|| {
+            match collander_config::load_with_notes(&collander_config::Environment::of_process()) {
+                Ok(loaded) => {
+                    for note in &loaded.notes {
+                        say(Level::Warn, note);
+                    }
+                    Ok(Arc::new(loaded.config))
                 }
-                Ok(Arc::new(loaded.config))
-            }
-            Err(error) => {
-                for line in error.to_string().lines() {
-                    say(Level::Warn, line);
+                Err(error) => {
+                    for line in error.to_string().lines() {
+                        say(Level::Warn, line);
+                    }
+                    say(Level::Warn, "the profiler stays off because of its configuration; the job runs on without it");
+                    Err(())
                 }
-                say(Level::Warn, "the profiler stays off because of its configuration; the job runs on without it");
-                Err(())
             }
         });
         loaded.as_ref().ok().filter(|config| config.enabled).cloned()

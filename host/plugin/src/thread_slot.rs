@@ -6,56 +6,89 @@
 
 use std::cell::Cell;
 
+use collander_event::{EventKind, LOCAL_MASK};
 use collander_ring::Producer;
 
+use crate::clock::is_counter;
 use crate::guard::guarded;
-use crate::hot::{HOT, HotCommunicator};
-use crate::intern::NameCache;
+use crate::hot::{HOT, HotCommunicator, NOBODY};
+use crate::intern::{NameCache, Pair};
 use crate::startup;
 
 /// API calls of one group that wait for their operation; a power of two. More are written as records at once.
 pub(crate) const STASH: usize = 64;
 
+/// Counters of event ids have 34 bits.
+const COUNTER_MASK: u64 = (1 << 34) - 1;
+
+/// No event's id: the place is free.
+pub(crate) const FREE: u64 = u64::MAX;
+
 /// An API call that waits for its operation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct StashedApi {
-    /// Local id; 0: none.
+    /// Its handle, inverted if it is in no group (so that a Coll in the common case needs not ask); `FREE`: none.
     pub id: u64,
-    /// Local id of its GroupApi.
+    /// Local id of its GroupApi, 0 if it has none, and from bit 50 on the datatype's code: as a Coll's record has them.
     pub group: u64,
     pub count: u64,
     pub stream: u64,
     pub user_tag: u64,
-    /// function | datatype << 8 | root << 32
-    pub names: u64,
-    /// Class of the function, and size of the datatype.
-    pub collective: u8,
-    pub size: u8,
     pub context: u64,
+    /// Function and datatype.
+    pub names: Pair,
+    pub root: i32,
+}
+
+impl StashedApi {
+    const NONE: Self =
+        Self { id: FREE, group: 0, count: 0, stream: 0, user_tag: 0, context: 0, names: Pair::NONE, root: 0 };
+
+    /// Its handle. Not of a free place.
+    pub(crate) const fn handle(&self) -> u64 {
+        if self.group & LOCAL_MASK == 0 { !self.id } else { self.id }
+    }
+
+    /// Whether it is the call with this handle.
+    #[inline(always)]
+    pub(crate) const fn is(&self, handle: u64) -> bool {
+        self.id == handle || (self.id == !handle && handle != !FREE)
+    }
 }
 
 /// What one NCCL thread owns. Only that thread touches it.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct ThreadState {
+    pub stash: [StashedApi; STASH],
     pub producer: Producer,
+    /// Nonce, where event ids have it: what a handle of ours has beside its local id. Twice: two uses of one field would
+    /// keep it in a register, which a Coll has not got.
+    pub nonce: [u64; 2],
     /// Nonce and ring number, where event ids have them.
     pub id_base: u64,
+    /// What handles are compared with: `id_base`, or something else where there is no counter for the common ways.
+    pub own: u64,
+    /// Handles of the next Group and GroupApi. Their counters are their own, since most give no record and then adding is
+    /// all that they cost; no id of another kind is the same.
+    pub next_group: u64,
+    pub next_group_api: u64,
     /// Handle whose KernelChStop was just recorded: its stop needs no record.
     pub stopped_kernel: u64,
     /// The KernelCh start that was this thread's last record: its parent, its ticks, the ring's position after it.
     pub kernel_parent: u64,
     pub kernel_ticks: u64,
     pub kernel_position: u64,
-    /// The communicator that was asked for last, and its context.
-    pub last_context: u64,
-    pub last_communicator: Option<&'static HotCommunicator>,
-    /// Local id of the GroupApi that this thread is in; 0: none.
+    /// The communicator that was asked for last.
+    pub communicator: &'static HotCommunicator,
+    /// Handle of the GroupApi that this thread is in; 0: none.
     pub group_api: u64,
+    /// Its depth.
     pub group_depth: u8,
     /// API calls in `stash`.
     pub pending: u32,
     pub names: NameCache,
-    pub stash: [StashedApi; STASH],
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -163,6 +196,27 @@ fn store(value: *mut ThreadState) {
     portable::SLOT.with(|slot| slot.set(value));
 }
 
+impl ThreadState {
+    /// A fresh handle for a Group. It is given before the next one is made: that is one addition in memory.
+    #[inline(always)]
+    pub(crate) fn new_group(&mut self, give: impl FnOnce(u64)) -> u64 {
+        let id = self.next_group;
+        give(id);
+        self.next_group = self.next_group.wrapping_add(1 << 8);
+        id
+    }
+
+    /// A fresh handle for a GroupApi, which this thread now is in.
+    #[inline(always)]
+    pub(crate) fn new_group_api(&mut self, give: impl FnOnce(u64)) -> u64 {
+        let id = self.next_group_api;
+        give(id);
+        self.group_api = id;
+        self.next_group_api = self.next_group_api.wrapping_add(1 << 8);
+        id
+    }
+}
+
 /// This thread's state, if it has one. Hot.
 #[inline(always)]
 pub(crate) fn current() -> Option<&'static mut ThreadState> {
@@ -186,7 +240,10 @@ impl Drop for Exit {
         store(std::ptr::null_mut());
         if !state.is_null() {
             // SAFETY: what `attach` leaked on this thread; the word is cleared, so nobody else refers to it.
-            let state = unsafe { Box::from_raw(state) };
+            let mut state = unsafe { Box::from_raw(state) };
+            // The next thread's groups go on from where ours ended.
+            let groups = state.next_group.max(state.next_group_api);
+            state.producer.skip_counters((groups >> 8) & COUNTER_MASK);
             state.producer.retire();
         }
     }
@@ -208,12 +265,19 @@ pub(crate) fn attach(large: bool) -> Option<&'static mut ThreadState> {
             return None;
         };
         EXIT.with(|_| ());
+        let id_base = HOT.nonce() | (u64::from(producer.ring()) << 42);
+        let mut producer = producer;
+        producer.mark_ids(id_base);
+        let first = id_base | ((producer.peek_counter() & COUNTER_MASK) << 8);
         let state = Box::new(ThreadState {
-            id_base: HOT.nonce() | (u64::from(producer.ring()) << 42),
+            nonce: [HOT.nonce(); 2],
+            id_base,
+            own: if is_counter() { id_base } else { !id_base },
+            next_group: first | EventKind::Group as u64,
+            next_group_api: first | EventKind::GroupApi as u64,
             producer,
             stopped_kernel: 0,
-            last_context: 0,
-            last_communicator: None,
+            communicator: &NOBODY,
             kernel_parent: 0,
             kernel_ticks: 0,
             kernel_position: 0,
@@ -221,7 +285,7 @@ pub(crate) fn attach(large: bool) -> Option<&'static mut ThreadState> {
             group_depth: 0,
             pending: 0,
             names: NameCache::new(),
-            stash: [StashedApi::default(); STASH],
+            stash: [StashedApi::NONE; STASH],
         });
         store(Box::into_raw(state));
         current()

@@ -13,7 +13,7 @@
 
 mod protocol;
 
-pub use protocol::{Copied, Cursor, Slot, copy_valid, publish, publish_words};
+pub use protocol::{Copied, Cursor, Slot, copy_valid, publish};
 
 #[cfg(not(loom))]
 mod communicators;

@@ -42,23 +42,46 @@ pub struct Cursor {
 /// Must be called by the ring's only producer, with `position` one more than in its last call.
 #[inline(always)]
 pub fn publish(cursor: &Cursor, slots: &[Slot], position: u64, record: &Record) {
-    publish_words::<8>(cursor, slots, position, record);
+    let index = position & (slots.len() as u64).wrapping_sub(1);
+    fill::<8>(claim(cursor, slots, index, position + 1), record);
+    complete(cursor, position + 1);
 }
 
-/// [`publish`] for the first `N` words only: the slot's others keep what they had.
+/// First step of [`publish`]: claims the slot at `index`, the record's number modulo the slots; `next` is that number plus 1.
 #[inline(always)]
-pub fn publish_words<const N: usize>(cursor: &Cursor, slots: &[Slot], position: u64, record: &Record) {
-    let mask = slots.len().wrapping_sub(1);
+pub(crate) fn claim<'a>(cursor: &Cursor, slots: &'a [Slot], index: u64, next: u64) -> &'a Slot {
     // Pairs with the claim load in `copy_valid`, through the two fences.
-    cursor.claim.store(position + 1, Ordering::Relaxed);
+    cursor.claim.store(next, Ordering::Relaxed);
     fence(Ordering::Release);
-    // SAFETY: `x & (len − 1) < len` for every len > 0, and rings have at least one slot.
-    let slot = unsafe { slots.get_unchecked(position as usize & mask) };
+    debug_assert!((index as usize) < slots.len());
+    // SAFETY: the callers compute `x & (len − 1) < len` for a len > 0; rings have at least one slot.
+    let slot = unsafe { slots.get_unchecked(index as usize) };
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    let slot = {
+        let mut pointer: *const Slot = slot;
+        // One register for the slot, where the compiler would keep two until the last word is stored.
+        // SAFETY: no instruction at all; the pointer stays the same.
+        unsafe {
+            core::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, readonly, nostack, preserves_flags));
+            &*pointer
+        }
+    };
+    slot
+}
+
+/// Second step: the first `N` words; the slot's others keep what they had.
+#[inline(always)]
+pub(crate) fn fill<const N: usize>(slot: &Slot, record: &Record) {
     for (place, word) in slot.0.iter().zip(record.0).take(N) {
         place.store(word, Ordering::Relaxed);
     }
+}
+
+/// Third step: the record is there.
+#[inline(always)]
+pub(crate) fn complete(cursor: &Cursor, next: u64) {
     // Pairs with the Acquire load of head in `copy_valid`.
-    cursor.head.store(position + 1, Ordering::Release);
+    cursor.head.store(next, Ordering::Release);
 }
 
 /// What a reader got.

@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::steps::{cargo, succeed, target_folder};
-use crate::{artifacts, install, steps};
+use crate::{artifacts, install, panics, steps};
 
-/// Builds what is shipped and the bench, and compares it with the floors.
+/// Builds what is shipped and the bench, looks for panics in the callbacks, and compares the library with the floors.
 ///
 /// # Errors
 /// An argument is unknown, the build fails, the library cannot be driven, or a limit is exceeded.
@@ -20,6 +20,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         eprintln!("xtask: instructions per call will not be counted: {error:#}");
     }
     eprintln!("building (dist; some minutes the first time)");
+    panics::check()?;
     let built = artifacts::build("dist")?;
     succeed(&mut cargo(&["build", "--release", "-p", "collander-bench"]))?;
     let mut suite = Command::new(target_folder().join("release/collander-bench"));

@@ -11,6 +11,7 @@ mod demo;
 mod install;
 mod links;
 mod package;
+mod panics;
 mod sanitizers;
 mod steps;
 mod test;

@@ -2,11 +2,14 @@
 
 mod newer;
 mod older;
+mod places;
+mod sources;
 
 use std::ffi::{c_char, c_int, c_void};
 
 use collander_abi::result::{NcclResult, SUCCESS};
 
+use crate::callbacks::opaque;
 use crate::thread_slot::attach;
 use crate::{callbacks, startup};
 
@@ -40,10 +43,10 @@ unsafe fn give(place: *mut *mut c_void, handle: u64) {
 #[cold]
 #[inline(never)]
 unsafe fn first_event<D>(
-    large: bool,
     context: *mut c_void,
     handle: *mut *mut c_void,
     descriptor: D,
+    large: bool,
     again: unsafe extern "C" fn(*mut c_void, *mut *mut c_void, D) -> NcclResult,
 ) -> NcclResult {
     // SAFETY: NCCL's promise, handed on.
@@ -58,23 +61,64 @@ unsafe fn first_event<D>(
 
 /// `stopEvent` of every version.
 unsafe extern "C" fn stop_event(handle: *mut c_void) -> NcclResult {
-    callbacks::stop(number(handle));
-    SUCCESS
+    let handle = number(handle);
+    callbacks::stop(handle, SUCCESS, || rare_stop_event(handle), || end_of_group())
 }
 
-/// `recordEventState` of every version; the arguments of all are at least eight bytes, of which the first eight count.
+/// `SUCCESS`, of which the compiler does not know: else it would put it in after the call of a rare function, which then is
+/// no jump any more, and costs the common way a register saved.
+#[inline(always)]
+fn unknown_success() -> NcclResult {
+    opaque(SUCCESS as u64) as NcclResult
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn rare_stop_event(handle: u64) -> NcclResult {
+    callbacks::rare_stop(handle);
+    unknown_success()
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn end_of_group() -> NcclResult {
+    callbacks::end_of_group();
+    unknown_success()
+}
+
+/// The arguments of all versions are at least eight bytes, of which the first eight count.
+///
+/// # Safety
+/// `arguments` is NULL or valid for the call.
+#[inline(always)]
+unsafe fn argument<T>(arguments: *mut T) -> Option<u64> {
+    if arguments.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    Some(unsafe { arguments.cast::<u64>().read() })
+}
+
+/// `recordEventState` of every version.
 ///
 /// # Safety
 /// `arguments` is NULL or valid for the call.
 unsafe extern "C" fn record_event_state<T>(handle: *mut c_void, state: c_int, arguments: *mut T) -> NcclResult {
-    let argument = if arguments.is_null() {
-        None
-    } else {
-        // SAFETY: NCCL's promise.
-        Some(unsafe { arguments.cast::<u64>().read() })
-    };
-    callbacks::state(number(handle), state, argument);
-    SUCCESS
+    // SAFETY: the caller's promise.
+    let argument = || unsafe { argument(arguments) };
+    // SAFETY: the caller's promise.
+    let rare = || unsafe { rare_record_event_state(handle, state, arguments) };
+    callbacks::state(number(handle), state, argument, SUCCESS, rare)
+}
+
+/// # Safety
+/// `arguments` is NULL or valid for the call.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn rare_record_event_state<T>(handle: *mut c_void, state: c_int, arguments: *mut T) -> NcclResult {
+    // SAFETY: the caller's promise.
+    callbacks::rare_state(number(handle), state, unsafe { argument(arguments) });
+    unknown_success()
 }
 
 /// `finalize` of every version.

@@ -1,10 +1,9 @@
 //! v5, v6 and v7: API events, an 8-byte `type`, `init` with the communicator's id second.
 //!
-//! What v5 and v6 have lies where v7 has it (asserted below), so one function reads all three, member by member; what only
+//! What v5 and v6 have lies where v7 has it (asserted in `places`), so one function reads all three, member by member; what only
 //! v7 has is read only if the version is 7.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem::offset_of;
 
 use collander_abi::logger::DebugLogger;
 use collander_abi::result::{NcclResult, SUCCESS};
@@ -12,83 +11,11 @@ use collander_abi::v7::Descriptor;
 use collander_abi::{v5, v6, v7};
 use collander_event::{Detail, EventKind, Payload, RecordFlags};
 
+use super::sources::{CollApiAt, CollAt};
 use super::{NAME, finalize, first_event, give, number, read, record_event_state, stop_event};
-use crate::callbacks::{self, ApiEvent, CollEvent, More, P2pEvent};
+use crate::callbacks::{self, ApiEvent, ApiSource, CollEvent, CollSource, More, P2pEvent, opaque};
 use crate::startup::{self, Opening};
 use crate::thread_slot::{ThreadState, current};
-
-macro_rules! same_place {
-    ($($member:ident . $field:ident),+ $(,)?) => {
-        $(
-            assert!(offset_of!(v5::Descriptor, payload.$member.$field) == offset_of!(Descriptor, payload.$member.$field));
-            assert!(offset_of!(v6::Descriptor, payload.$member.$field) == offset_of!(Descriptor, payload.$member.$field));
-        )+
-    };
-}
-
-const _: () = {
-    assert!(offset_of!(v5::Descriptor, event_type) == offset_of!(Descriptor, event_type));
-    assert!(offset_of!(v5::Descriptor, parent_obj) == offset_of!(Descriptor, parent_obj));
-    assert!(offset_of!(v6::Descriptor, event_type) == offset_of!(Descriptor, event_type));
-    assert!(offset_of!(v6::Descriptor, parent_obj) == offset_of!(Descriptor, parent_obj));
-    same_place!(
-        group_api.graph_captured,
-        group_api.group_depth,
-        coll_api.func,
-        coll_api.count,
-        coll_api.datatype,
-        coll_api.root,
-        coll_api.stream,
-        coll_api.graph_captured,
-        p2p_api.func,
-        p2p_api.count,
-        p2p_api.datatype,
-        p2p_api.stream,
-        p2p_api.graph_captured,
-        kernel_launch.stream,
-        coll.seq_number,
-        coll.func,
-        coll.send_buff,
-        coll.recv_buff,
-        coll.count,
-        coll.root,
-        coll.datatype,
-        coll.n_channels,
-        coll.n_warps,
-        coll.algo,
-        coll.proto,
-        coll.parent_group,
-        p2p.func,
-        p2p.datatype,
-        p2p.count,
-        p2p.peer,
-        p2p.n_channels,
-        p2p.parent_group,
-        proxy_op.pid,
-        proxy_op.channel_id,
-        proxy_op.peer,
-        proxy_op.n_steps,
-        proxy_op.chunk_size,
-        proxy_op.is_send,
-        proxy_step.step,
-        kernel_ch.channel_id,
-        kernel_ch.p_timer,
-        net_plugin.id,
-    );
-    assert!(offset_of!(v6::Descriptor, payload.ce_coll.stream) == offset_of!(Descriptor, payload.ce_coll.stream));
-    assert!(
-        offset_of!(v6::Descriptor, payload.ce_coll.sync_strategy)
-            == offset_of!(Descriptor, payload.ce_coll.sync_strategy)
-    );
-    assert!(
-        offset_of!(v6::Descriptor, payload.ce_coll_sync.n_ranks)
-            == offset_of!(Descriptor, payload.ce_coll_sync.n_ranks)
-    );
-    assert!(
-        offset_of!(v6::Descriptor, payload.ce_coll_batch.total_bytes)
-            == offset_of!(Descriptor, payload.ce_coll_batch.total_bytes)
-    );
-};
 
 /// # Safety
 /// NCCL's promise: valid pointers; `name` is NULL or NUL-terminated.
@@ -109,7 +36,7 @@ unsafe extern "C" fn init<const API: u8>(
     SUCCESS
 }
 
-/// `startEvent`: a jump to the function of the kind, so that each kind saves only the registers it needs.
+/// `startEvent`: groups, and a jump to the function of any other kind, so that each saves only the registers it needs.
 ///
 /// # Safety
 /// NCCL's promise: `d` is a descriptor of version `API`; its texts are NULL or NUL-terminated for the call.
@@ -121,15 +48,38 @@ unsafe extern "C" fn start_event<const API: u8, D>(
     let d = d.cast::<Descriptor>().cast_const();
     // SAFETY: NCCL's promise, handed on to the function of the kind that `type` names.
     unsafe {
-        match read!(d.event_type) {
-            KERNEL_CH => on_kernel_ch(context, handle, d),
-            PROXY_STEP => on_proxy_step(context, handle, d),
-            COLL => on_coll::<API>(context, handle, d),
-            GROUP => on_group(context, handle, d),
-            COLL_API => on_coll_api::<API>(context, handle, d),
-            GROUP_API => on_group_api(context, handle, d),
-            _ => on_other::<API>(context, handle, d),
+        let kind = read!(d.event_type);
+        if kind == GROUP {
+            let (false, Some(thread)) = (callbacks::records(EventKind::Group), current()) else {
+                return rare_group(context, handle, d);
+            };
+            thread.new_group(|id| give(handle, id));
+            return SUCCESS;
         }
+        let kind = opaque(kind);
+        if kind == COLL {
+            return on_coll::<API>(context, handle, d);
+        }
+        let kind = opaque(kind);
+        if kind == GROUP_API {
+            let (false, Some(thread)) = (callbacks::records(EventKind::GroupApi), current()) else {
+                return rare_group_api(context, handle, d);
+            };
+            callbacks::group_api(thread, read!(d.payload.group_api.group_depth), |id| give(handle, id));
+            return SUCCESS;
+        }
+        let kind = opaque(kind);
+        if kind == KERNEL_CH {
+            return on_kernel_ch(context, handle, d);
+        }
+        let kind = opaque(kind);
+        if kind == COLL_API {
+            return on_coll_api::<API>(context, handle, d);
+        }
+        if opaque(kind) == PROXY_STEP {
+            return on_proxy_step(context, handle, d);
+        }
+        on_other::<API>(context, handle, d)
     }
 }
 
@@ -163,7 +113,7 @@ macro_rules! on {
                     return SUCCESS;
                 }
                 let Some($thread) = current() else {
-                    return first_event($large, context, handle, $d, $name $(::<$api>)?);
+                    return first_event(context, handle, $d, $large, $name $(::<$api>)?);
                 };
                 let $context = number(context);
                 let given = $body;
@@ -174,10 +124,33 @@ macro_rules! on {
     };
 }
 
+/// KernelCh.
+///
+/// # Safety
+/// As `start_event`; the kind is this one.
+#[inline(never)]
+unsafe extern "C" fn on_kernel_ch(context: *mut c_void, handle: *mut *mut c_void, d: *const Descriptor) -> NcclResult {
+    // SAFETY: NCCL's promise.
+    unsafe {
+        let parent = number(read!(d.parent_obj));
+        if !callbacks::wanted_child(parent, Detail::CHANNELS) {
+            give(handle, 0);
+            return SUCCESS;
+        }
+        let Some(thread) = current() else {
+            return first_event(context, handle, d, true, on_kernel_ch);
+        };
+        let (channel, timer) = (read!(d.payload.kernel_ch.channel_id), read!(d.payload.kernel_ch.p_timer));
+        if !callbacks::kernel_known(thread, parent, channel, timer, |given| give(handle, given)) {
+            return rare_kernel_ch(context, handle, d);
+        }
+    }
+    SUCCESS
+}
+
 on!(
-    /// KernelCh.
-    on_kernel_ch, large: true, wanted: |d| callbacks::wanted_child(number(read!(d.parent_obj)), Detail::CHANNELS),
-    |thread, _context, d| {
+    /// KernelCh, of a foreign parent.
+    rare_kernel_ch, large: true, wanted: |_d| true, |thread, _context, d| {
         let (parent, channel) = (number(read!(d.parent_obj)), read!(d.payload.kernel_ch.channel_id));
         callbacks::kernel(thread, parent, channel, read!(d.payload.kernel_ch.p_timer))
     }
@@ -193,59 +166,112 @@ on!(
 );
 
 on!(
-    /// Group.
-    on_group, large: false, wanted: |_d| true, |thread, context, d| {
+    /// Group, a thread's first or recorded.
+    rare_group, large: false, wanted: |_d| true, |thread, context, d| {
         callbacks::plain(thread, context, number(read!(d.parent_obj)), EventKind::Group, Payload::None)
     }
 );
 
 on!(
-    /// GroupApi.
-    on_group_api, large: false, wanted: |_d| true, |thread, context, d| {
-        let captured = read!(d.payload.group_api.graph_captured) != 0;
-        let (parent, depth) = (number(read!(d.parent_obj)), read!(d.payload.group_api.group_depth));
-        callbacks::group_api(thread, context, parent, depth, captured)
+    /// GroupApi, a thread's first or recorded.
+    rare_group_api, large: false, wanted: |_d| true, |thread, context, d| {
+        let depth = read!(d.payload.group_api.group_depth);
+        if callbacks::records(EventKind::GroupApi) {
+            let captured = read!(d.payload.group_api.graph_captured) != 0;
+            callbacks::recorded_group_api(thread, context, number(read!(d.parent_obj)), depth, captured)
+        } else {
+            callbacks::group_api(thread, depth, |_| ())
+        }
     }
 );
 
+/// CollApi.
+///
+/// # Safety
+/// As `start_event`; the kind is this one.
+#[inline(never)]
+unsafe extern "C" fn on_coll_api<const API: u8>(
+    context: *mut c_void,
+    handle: *mut *mut c_void,
+    d: *const Descriptor,
+) -> NcclResult {
+    // SAFETY: NCCL's promise.
+    unsafe {
+        let Some(thread) = current() else {
+            return first_event(context, handle, d, false, on_coll_api::<API>);
+        };
+        let source = CollApiAt::<API>::at(d);
+        if !callbacks::api_known(thread, number(context), source, |given| give(handle, given)) {
+            return rare_coll_api::<API>(context, handle, d);
+        }
+    }
+    SUCCESS
+}
+
 on!(
-    /// CollApi.
-    on_coll_api<const API>, large: false, wanted: |_d| true, |thread, context, d| {
+    /// CollApi, whatever it takes.
+    rare_coll_api<const API>, large: false, wanted: |_d| true, |thread, context, d| {
+        let source = CollApiAt::<API>::at(d);
         let event = ApiEvent {
             parent: number(read!(d.parent_obj)),
-            function: read!(d.payload.coll_api.func),
-            datatype: read!(d.payload.coll_api.datatype),
-            count: read!(d.payload.coll_api.count) as u64,
-            root: read!(d.payload.coll_api.root),
-            stream: number(read!(d.payload.coll_api.stream)),
-            captured: read!(d.payload.coll_api.graph_captured) != 0,
-            user_tag: if API >= 7 { read!(d.payload.coll_api.user_tag) } else { 0 },
+            function: source.function(),
+            datatype: source.datatype(),
+            count: source.count(),
+            root: source.root(),
+            stream: source.stream(),
+            captured: source.captured(),
+            user_tag: source.user_tag(),
         };
         callbacks::api(thread, context, event, EventKind::CollApi)
     }
 );
 
+/// Coll.
+///
+/// # Safety
+/// As `start_event`; the kind is this one.
+#[inline(never)]
+unsafe extern "C" fn on_coll<const API: u8>(
+    context: *mut c_void,
+    handle: *mut *mut c_void,
+    d: *const Descriptor,
+) -> NcclResult {
+    // SAFETY: NCCL's promise.
+    unsafe {
+        let Some(thread) = current() else {
+            return first_event(context, handle, d, false, on_coll::<API>);
+        };
+        if !callbacks::coll_known(thread, number(context), CollAt::<API>::at(d), |given| give(handle, given)) {
+            return rare_coll::<API>(context, handle, d);
+        }
+    }
+    SUCCESS
+}
+
 on!(
-    /// Coll.
-    on_coll<const API>, large: false, wanted: |_d| true, |thread, context, d| {
+    /// Coll, whatever it takes.
+    rare_coll<const API>, large: false, wanted: |_d| true, |thread, context, d| {
+        let source = CollAt::<API>::at(d);
         let mut more = More::NONE;
         if API >= 7 {
             more.user_tag = read!(d.payload.coll.user_tag);
-            more.symmetric = read!(d.payload.coll.is_sym_coll) != 0;
+            more.symmetric = source.is_symmetric();
             more.variant = read!(d.payload.coll.kernel_variant);
         }
+        let [function, datatype, algorithm, protocol] = source.texts();
+        let [channels, warps] = source.channels_and_warps().to_le_bytes();
         let event = CollEvent {
-            parent: number(read!(d.parent_obj)),
-            sequence: read!(d.payload.coll.seq_number),
-            function: read!(d.payload.coll.func),
-            datatype: read!(d.payload.coll.datatype),
-            algorithm: read!(d.payload.coll.algo),
-            protocol: read!(d.payload.coll.proto),
-            count: read!(d.payload.coll.count) as u64,
-            root: read!(d.payload.coll.root),
-            channels: read!(d.payload.coll.n_channels),
-            warps: read!(d.payload.coll.n_warps),
-            in_place: read!(d.payload.coll.send_buff) == read!(d.payload.coll.recv_buff).cast_const(),
+            parent: source.parent(),
+            sequence: source.sequence(),
+            function,
+            datatype,
+            algorithm,
+            protocol,
+            count: source.count(),
+            root: source.root(),
+            channels,
+            warps,
+            in_place: source.in_place(),
             parent_group: number(read!(d.payload.coll.parent_group)),
             more,
             has_api: true,

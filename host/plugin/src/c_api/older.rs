@@ -115,7 +115,7 @@ const _: () = {
 unsafe extern "C" fn start_v1(context: *mut c_void, handle: *mut *mut c_void, d: *mut v1::Descriptor) -> NcclResult {
     let Some(thread) = current() else {
         // SAFETY: NCCL's promise, handed on.
-        return unsafe { first_event(read!(d.event_type) & SMALL_KINDS == 0, context, handle, d, start_v1) };
+        return unsafe { first_event(context, handle, d, read!(d.event_type) & SMALL_KINDS == 0, start_v1) };
     };
     let context = number(context);
     // SAFETY: NCCL's promise; the union member read is the one that `type` names.
@@ -185,7 +185,7 @@ macro_rules! start_named {
         ) -> NcclResult {
             let Some(thread) = current() else {
                 // SAFETY: NCCL's promise, handed on.
-                return unsafe { first_event(read!(d.event_type) & SMALL_KINDS == 0, context, handle, d, $name) };
+                return unsafe { first_event(context, handle, d, read!(d.event_type) & SMALL_KINDS == 0, $name) };
             };
             let context = number(context);
             // SAFETY: NCCL's promise; the union member read is the one that `type` names.
@@ -273,7 +273,7 @@ start_named!(start_v3, v3, 3, "`startEvent` of v3.");
 unsafe extern "C" fn start_v4(context: *mut c_void, handle: *mut *mut c_void, d: *mut v4::Descriptor) -> NcclResult {
     let Some(thread) = current() else {
         // SAFETY: NCCL's promise, handed on.
-        return unsafe { first_event(read!(d.event_type) & SMALL_KINDS == 0, context, handle, d, start_v4) };
+        return unsafe { first_event(context, handle, d, read!(d.event_type) & SMALL_KINDS == 0, start_v4) };
     };
     let context = number(context);
     // SAFETY: NCCL's promise; the union member read is the one that `type` names.
