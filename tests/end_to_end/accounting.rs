@@ -134,6 +134,16 @@ fn burst_of_10_000_communicators_opened_and_closed() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn burst_of_10_000_communicators_open_at_once() -> Result<()> {
+    let job = LoadJob { threads: 2, communicators: 5000, operations: 2, all_open_at_once: true, ..LoadJob::default() };
+    let (told, sessions) = loaded(setup()?, job)?;
+    let session = sessions.first().context("a session")?;
+    ensure!(session.count(&["seen", "total"])? == told && told == 20_000, "{told}: {}", session.last()?);
+    ensure!(session.count(&["communicators"])? == 10_000, "{}", session.last()?);
+    Ok(())
+}
+
 /// NCCL unloads the library after its last communicator, and loads it again for the next.
 #[test]
 fn reloading_overwrites_nothing() -> Result<()> {

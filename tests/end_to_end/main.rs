@@ -8,6 +8,7 @@ mod life;
 mod no_allocation;
 mod recordings;
 mod sampling;
+mod scenarios;
 mod two_processes;
 
 use anyhow::Result;
@@ -49,8 +50,17 @@ fn settled(child: &Child, operations: u64) -> Result<()> {
 /// All of a scenario in one process, as fast as possible.
 fn scenario_request(text: &str, api: Option<u8>) -> Result<Request> {
     let mut scenario = Scenario::parse(text, "test")?;
-    scenario.processes = false;
     scenario.realtime = 0.0;
+    request_of(scenario, api)
+}
+
+/// The same, at the scenario's own pace.
+fn paced_request(text: &str, api: Option<u8>) -> Result<Request> {
+    request_of(Scenario::parse(text, "test")?, api)
+}
+
+fn request_of(mut scenario: Scenario, api: Option<u8>) -> Result<Request> {
+    scenario.processes = false;
     let jobs = scenario_jobs(&scenario, &options(api));
     Ok(Request::Job(Box::new(jobs.into_iter().next().expect("a job"))))
 }
