@@ -51,7 +51,7 @@ unsafe extern "C" fn start_event<const API: u8, D>(
         let kind = read!(d.event_type);
         if kind == GROUP {
             let (false, Some(thread)) = (callbacks::records(EventKind::Group), current()) else {
-                return rare_group(context, handle, d);
+                return recorded_group(context, handle, d);
             };
             thread.new_group(|id| give(handle, id));
             return SUCCESS;
@@ -63,7 +63,7 @@ unsafe extern "C" fn start_event<const API: u8, D>(
         let kind = opaque(kind);
         if kind == GROUP_API {
             let (false, Some(thread)) = (callbacks::records(EventKind::GroupApi), current()) else {
-                return rare_group_api(context, handle, d);
+                return recorded_group_api(context, handle, d);
             };
             callbacks::group_api(thread, read!(d.payload.group_api.group_depth), |id| give(handle, id));
             return SUCCESS;
@@ -79,6 +79,12 @@ unsafe extern "C" fn start_event<const API: u8, D>(
         if opaque(kind) == PROXY_STEP {
             return on_proxy_step(context, handle, d);
         }
+        if opaque(kind) == PROXY_OP {
+            return on_proxy_op(context, handle, d);
+        }
+        if opaque(kind) == KERNEL_LAUNCH {
+            return on_kernel_launch(context, handle, d);
+        }
         on_other::<API>(context, handle, d)
     }
 }
@@ -88,6 +94,8 @@ const PROXY_STEP: u64 = EventKind::ProxyStep.bit() as u64;
 const COLL: u64 = EventKind::Coll.bit() as u64;
 const GROUP: u64 = EventKind::Group.bit() as u64;
 const COLL_API: u64 = EventKind::CollApi.bit() as u64;
+const PROXY_OP: u64 = EventKind::ProxyOp.bit() as u64;
+const KERNEL_LAUNCH: u64 = EventKind::KernelLaunch.bit() as u64;
 const GROUP_API: u64 = EventKind::GroupApi.bit() as u64;
 
 /// Makes the function of one kind, with `startEvent`'s own signature. `wanted`: what must hold for the event to have a
@@ -165,6 +173,76 @@ on!(
     }
 );
 
+/// Makes the function of a parent that gives a record: the common case, or else another function.
+macro_rules! recorded {
+    ($(#[$doc:meta])* $name:ident, $kind:expr, rare: $rare:ident, |$d:ident| $payload:expr, $flags:expr, $new_id:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As `start_event`; the kind is this one.
+        #[inline(never)]
+        unsafe extern "C" fn $name(context: *mut c_void, handle: *mut *mut c_void, $d: *const Descriptor) -> NcclResult {
+            // SAFETY: NCCL's promise; the union member read is the one that `type` names.
+            unsafe {
+                if let (true, Some(thread)) = (callbacks::records($kind), current()) {
+                    let parent = number(read!($d.parent_obj));
+                    let new_id = |thread: &mut ThreadState| $new_id(thread, |id| give(handle, id));
+                    if callbacks::record_known(thread, number(context), parent, $payload, $flags, new_id) {
+                        return SUCCESS;
+                    }
+                }
+                $rare(context, handle, $d)
+            }
+        }
+    };
+}
+
+recorded!(
+    /// Group, recorded.
+    recorded_group, EventKind::Group, rare: rare_group, |d| Payload::None, 0, ThreadState::new_group
+);
+
+recorded!(
+    /// GroupApi, recorded.
+    recorded_group_api, EventKind::GroupApi, rare: rare_group_api,
+    |d| Payload::GroupApi { depth: read!(d.payload.group_api.group_depth) },
+    if read!(d.payload.group_api.graph_captured) != 0 { RecordFlags::GRAPH_CAPTURED } else { 0 },
+    |thread, give| callbacks::group_api(thread, read!(d.payload.group_api.group_depth), give)
+);
+
+recorded!(
+    /// KernelLaunch.
+    on_kernel_launch, EventKind::KernelLaunch, rare: rare_kernel_launch,
+    |d| Payload::KernelLaunch { stream: number(read!(d.payload.kernel_launch.stream)) }, 0, callbacks::launch_id
+);
+
+on!(
+    /// KernelLaunch, a thread's first or not recorded.
+    rare_kernel_launch, large: false, wanted: |_d| true, |thread, context, d| {
+        let payload = Payload::KernelLaunch { stream: number(read!(d.payload.kernel_launch.stream)) };
+        callbacks::plain(thread, context, number(read!(d.parent_obj)), EventKind::KernelLaunch, payload)
+    }
+);
+
+on!(
+    /// ProxyOp.
+    on_proxy_op, large: true,
+    wanted: |d| callbacks::wanted_child(number(read!(d.parent_obj)), Detail::PROXY_OPERATIONS),
+    |thread, _context, d| {
+        let pid = read!(d.payload.proxy_op.pid);
+        let payload = Payload::ProxyOp {
+            peer: read!(d.payload.proxy_op.peer),
+            send: read!(d.payload.proxy_op.is_send) != 0,
+            steps: read!(d.payload.proxy_op.n_steps),
+            chunk_bytes: read!(d.payload.proxy_op.chunk_size),
+            pid,
+        };
+        let flags = if startup::is_other_process(pid) { RecordFlags::NULL_OR_FOREIGN } else { 0 };
+        let channel = read!(d.payload.proxy_op.channel_id);
+        callbacks::child(thread, number(read!(d.parent_obj)), EventKind::ProxyOp, channel, flags, payload)
+    }
+);
+
 on!(
     /// Group, a thread's first or recorded.
     rare_group, large: false, wanted: |_d| true, |thread, context, d| {
@@ -201,11 +279,33 @@ unsafe extern "C" fn on_coll_api<const API: u8>(
             return first_event(context, handle, d, false, on_coll_api::<API>);
         };
         let source = CollApiAt::<API>::at(d);
-        if !callbacks::api_known(thread, number(context), source, |given| give(handle, given)) {
-            return rare_coll_api::<API>(context, handle, d);
+        if !callbacks::api_known::<_, false>(thread, number(context), source, |given| give(handle, given)) {
+            return recorded_coll_api::<API>(context, handle, d);
         }
     }
     SUCCESS
+}
+
+/// CollApi, recorded.
+///
+/// # Safety
+/// As `start_event`; the kind is this one.
+#[inline(never)]
+unsafe extern "C" fn recorded_coll_api<const API: u8>(
+    context: *mut c_void,
+    handle: *mut *mut c_void,
+    d: *const Descriptor,
+) -> NcclResult {
+    // SAFETY: NCCL's promise.
+    unsafe {
+        if let Some(thread) = current() {
+            let source = CollApiAt::<API>::at(d);
+            if callbacks::api_known::<_, true>(thread, number(context), source, |given| give(handle, given)) {
+                return SUCCESS;
+            }
+        }
+        rare_coll_api::<API>(context, handle, d)
+    }
 }
 
 on!(
@@ -353,24 +453,7 @@ unsafe fn start_other<const API: u8>(
                 };
                 callbacks::api(thread, context, event, EventKind::P2pApi)
             }
-            EventKind::KernelLaunch => {
-                let payload = Payload::KernelLaunch { stream: number(read!(d.payload.kernel_launch.stream)) };
-                callbacks::plain(thread, context, parent, kind, payload)
-            }
             EventKind::ProxyCtrl => callbacks::plain(thread, context, parent, kind, Payload::None),
-            EventKind::ProxyOp => {
-                let pid = read!(d.payload.proxy_op.pid);
-                let payload = Payload::ProxyOp {
-                    peer: read!(d.payload.proxy_op.peer),
-                    send: read!(d.payload.proxy_op.is_send) != 0,
-                    steps: read!(d.payload.proxy_op.n_steps),
-                    chunk_bytes: read!(d.payload.proxy_op.chunk_size),
-                    pid,
-                };
-                let flags = if startup::is_other_process(pid) { RecordFlags::NULL_OR_FOREIGN } else { 0 };
-                let channel = read!(d.payload.proxy_op.channel_id);
-                maybe_child(thread, parent, Detail::PROXY_OPERATIONS, kind, channel, flags, payload)
-            }
             EventKind::NetPlugin => {
                 let payload = Payload::NetPlugin { id: read!(d.payload.net_plugin.id) };
                 maybe_child(thread, parent, Detail::PHASES, kind, 0, 0, payload)
@@ -430,6 +513,8 @@ unsafe fn start_other<const API: u8>(
             // Handled in `start_event`.
             EventKind::Group
             | EventKind::Coll
+            | EventKind::ProxyOp
+            | EventKind::KernelLaunch
             | EventKind::ProxyStep
             | EventKind::KernelCh
             | EventKind::GroupApi

@@ -36,6 +36,7 @@ impl<const API: u8> CollApiAt<API> {
 
 impl<const API: u8> ApiSource for CollApiAt<API> {
     members! {
+        parent: u64 = |d| number(read!(d.parent_obj));
         function: *const c_char = |d| read!(d.payload.coll_api.func);
         datatype: *const c_char = |d| read!(d.payload.coll_api.datatype);
         count: u64 = |d| read!(d.payload.coll_api.count) as u64;

@@ -6,8 +6,8 @@ use collander_event::{
 use collander_ring::RingCounters;
 
 use super::children::record_plain;
-use super::{ApiEvent, ApiSource, find, new_id, whole_mut};
-use crate::clock::ticks;
+use super::{ApiEvent, ApiSource, find, is_of, new_id, whole_mut};
+use crate::clock::{counter, ticks};
 use crate::hot::{API_COLL, API_P2P, HOT, WAITING_COLL_API};
 use crate::intern::Pair;
 use crate::thread_slot::{FREE, STASH, StashedApi, ThreadState};
@@ -34,19 +34,25 @@ pub(crate) fn recorded_group_api(
     record_plain(thread, context, parent, id, Payload::GroupApi { depth }, flags)
 }
 
-/// A CollApi starts, in the common case: its names are known, it only waits for its operation. False: nothing
-/// was done yet, and [`api`] must do it. `give` gets the handle.
+/// A CollApi starts, in the common case: its names are known, it waits for its operation, and gives no record; or one, if
+/// `RECORDED`. False: nothing was done yet, and [`api`] must do it. `give` gets the handle.
 ///
 /// # Safety
 /// The source's texts are NULL or NUL-terminated for the call.
 #[inline(always)]
-pub(crate) unsafe fn api_known<S: ApiSource>(
+pub(crate) unsafe fn api_known<S: ApiSource, const RECORDED: bool>(
     thread: &mut ThreadState,
     context: u64,
     source: S,
     give: impl FnOnce(u64),
 ) -> bool {
-    if HOT.word() & WAITING_COLL_API == 0 || source.captured() {
+    const BOTH: u32 = API_COLL | EventKind::CollApi.bit();
+    let as_expected = if RECORDED { HOT.word() & BOTH == BOTH } else { HOT.word() & WAITING_COLL_API != 0 };
+    if !as_expected || source.captured() {
+        return false;
+    }
+    let communicator = thread.communicator;
+    if RECORDED && !(communicator.is_open_as(context) && is_of(thread, source.parent())) {
         return false;
     }
     if thread.group_api == 0 {
@@ -71,6 +77,20 @@ pub(crate) unsafe fn api_known<S: ApiSource>(
     thread.pending = thread.pending.wrapping_add(1);
     place.id = id;
     give(id);
+    if RECORDED {
+        // As `Record::start` does it with `Payload::Api`.
+        let draft = thread.producer.draft();
+        draft.set::<0>(counter());
+        draft.set::<1>(id & LOCAL_MASK);
+        draft.set::<2>(source.parent() & LOCAL_MASK);
+        draft.set::<3>(communicator.ordinal_bits());
+        draft.set::<4>(source.stream());
+        draft.set::<5>(source.count());
+        let codes = u64::from(names.function) | (u64::from(names.datatype) << 8);
+        draft.set::<6>(codes | (u64::from(source.root() as u32) << 32));
+        draft.set::<7>(source.user_tag());
+        draft.publish();
+    }
     thread.producer.next_id(|_| ());
     true
 }

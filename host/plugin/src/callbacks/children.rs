@@ -17,6 +17,40 @@ pub(crate) fn plain(thread: &mut ThreadState, context: u64, parent: u64, kind: E
     id
 }
 
+/// A Group, GroupApi or KernelLaunch starts and gives a record, in the common case: its context is the one asked for last,
+/// and its parent is ours. False: nothing was done yet. `new_id` makes the id and gives it to NCCL.
+#[inline(always)]
+pub(crate) fn record_known(
+    thread: &mut ThreadState,
+    context: u64,
+    parent: u64,
+    payload: Payload,
+    flags: u8,
+    new_id: impl FnOnce(&mut ThreadState) -> u64,
+) -> bool {
+    let communicator = thread.communicator;
+    if !communicator.is_open_as(context) || (parent != 0 && !is_of(thread, parent)) {
+        return false;
+    }
+    let id = new_id(thread);
+    // As `Record::start` does it; the payload of these kinds is one word.
+    let draft = thread.producer.draft();
+    draft.set::<0>(counter());
+    draft.set::<1>(id & LOCAL_MASK);
+    draft.set::<2>(parent & LOCAL_MASK);
+    draft.set::<3>((u64::from(flags) << 8) | communicator.ordinal_bits());
+    let [word, ..] = payload.words();
+    draft.set::<4>(word);
+    draft.publish();
+    true
+}
+
+/// A KernelLaunch's id, which `give` gets.
+#[inline(always)]
+pub(crate) fn launch_id(thread: &mut ThreadState, give: impl FnOnce(u64)) -> u64 {
+    give_id(&mut thread.producer, Detail(0), EventKind::KernelLaunch, give)
+}
+
 /// The record of a start without an operation's decision.
 #[inline(never)]
 pub(super) fn record_plain(

@@ -21,7 +21,7 @@ use crate::startup;
 use crate::thread_slot::ThreadState;
 
 pub(crate) use api::{api, api_known, group_api, recorded_group_api};
-pub(crate) use children::{child, kernel, kernel_known, plain, wanted_child};
+pub(crate) use children::{child, kernel, kernel_known, launch_id, plain, record_known, wanted_child};
 pub(crate) use operations::{coll, coll_known, p2p};
 pub(crate) use stops::{end_of_group, rare_state, rare_stop, state, stop};
 
@@ -122,6 +122,7 @@ pub(crate) trait CollSource: Copy {
 
 /// An API call's members, read when they are needed.
 pub(crate) trait ApiSource: Copy {
+    fn parent(self) -> u64;
     fn function(self) -> *const c_char;
     fn datatype(self) -> *const c_char;
     fn count(self) -> u64;

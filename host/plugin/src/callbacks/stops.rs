@@ -13,19 +13,22 @@ use crate::thread_slot::{attach, current};
 #[inline(always)]
 pub(crate) fn stop<R>(handle: u64, done: R, rare: impl FnOnce() -> R, end_of_group: impl FnOnce() -> R) -> R {
     if is_plain(handle) {
-        if (HOT.word() >> (opaque(handle) & 31)) & 1 != 0 {
+        let is_group_api = handle & 15 == EventKind::GroupApi as u64;
+        if (HOT.word() >> (opaque(handle) & 31)) & 1 == 0 {
+            if is_group_api
+                && let Some(thread) = current()
+                && thread.group_api == handle
+            {
+                thread.group_api = 0;
+                if thread.pending != 0 {
+                    return end_of_group();
+                }
+            }
+            return done;
+        }
+        if is_group_api {
             return rare();
         }
-        if handle & 15 == EventKind::GroupApi as u64
-            && let Some(thread) = current()
-            && thread.group_api == handle
-        {
-            thread.group_api = 0;
-            if thread.pending != 0 {
-                return end_of_group();
-            }
-        }
-        return done;
     }
     let Some(thread) = current() else { return rare() };
     if handle == thread.stopped_kernel {
@@ -54,7 +57,7 @@ pub(crate) fn end_of_group() {
     }
 }
 
-/// A stop on a thread that has no ring yet, of a foreign handle, or of a parent that gives records.
+/// A stop on a thread that has no ring yet, of a foreign handle, or of a GroupApi that gives records.
 #[cold]
 #[inline(never)]
 pub(crate) fn rare_stop(handle: u64) {
