@@ -73,7 +73,7 @@ fn read(entry: &CommunicatorEntry) -> Option<(Communicator, bool)> {
         };
         let open = entry.open.load(relaxed) == 1;
         fence(Ordering::Acquire);
-        if before % 2 == 0 && entry.sequence.load(relaxed) == before {
+        if before.is_multiple_of(2) && entry.sequence.load(relaxed) == before {
             return Some((communicator, open));
         }
         std::hint::spin_loop();

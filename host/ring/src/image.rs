@@ -200,7 +200,7 @@ impl Image {
                 ns_per_tick: f64::from_bits(header.calibration_ns_per_tick.load(Ordering::Relaxed)),
             };
             fence(Ordering::Acquire);
-            if before % 2 == 0 && header.calibration_sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && header.calibration_sequence.load(Ordering::Relaxed) == before {
                 break;
             }
             std::hint::spin_loop();

@@ -112,7 +112,11 @@ impl Mapping {
     pub(crate) fn slots(&self, offset: u64, capacity: u64) -> Option<&[Slot]> {
         let bytes = capacity.checked_mul(64)?;
         let end = offset.checked_add(bytes)?;
-        if offset < DATA_OFFSET as u64 || offset % 64 != 0 || end > self.len as u64 || !capacity.is_power_of_two() {
+        if offset < DATA_OFFSET as u64
+            || !offset.is_multiple_of(64)
+            || end > self.len as u64
+            || !capacity.is_power_of_two()
+        {
             return None;
         }
         // SAFETY: in bounds and aligned (just checked); Slot is all atomics, valid for any bits.

@@ -96,7 +96,7 @@ fn names_are_kept_as_they_are() {
     assert_eq!(table.text(odd), "\u{fffd}x");
     assert_eq!(table.text(long).len(), crate::NAME_BYTES);
     for n in 0..400 {
-        region.intern(format!("name {n}").as_bytes());
+        let _ = region.intern(format!("name {n}").as_bytes());
     }
     assert_eq!(region.intern(b"one more"), 255);
     assert_eq!(region.intern(b"AllReduce"), code);
@@ -145,7 +145,7 @@ fn an_image_shows_what_the_process_wrote_and_can_be_saved() {
         assert!(Image::from_file(&path).is_err(), "cut {cut} at {at}");
     }
     let mut noise = bytes.clone();
-    for (n, byte) in noise[4096..crate::layout::DATA_OFFSET].iter_mut().enumerate() {
+    for (n, byte) in noise[4096..DATA_OFFSET].iter_mut().enumerate() {
         *byte = (n as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3];
     }
     std::fs::write(&path, &noise).expect("write");
