@@ -111,9 +111,9 @@ fn burst_from_64_threads() -> Result<()> {
         .variable("COLLANDER_RING_LARGE_BYTES", "1MiB")
         .variable("COLLANDER_RING_SMALL_BYTES", "256KiB");
     let mut child = setup.spawn()?;
-    let job = LoadJob { threads: 64, operations: 1000, no_finalize: true, ..LoadJob::default() };
+    let job = LoadJob { threads: 64, operations: 250, no_finalize: true, ..LoadJob::default() };
     let told = child.ask(&Request::Load(job))?.report.context("a report")?.operations.coll;
-    ensure!(told == 64 * 1000, "{told}");
+    ensure!(told == 64 * 250, "{told}");
     settled(&child, told)?;
     child.end()?;
     let last = child.output()?.session()?.check_final()?.clone();
@@ -209,7 +209,8 @@ fn burst_beyond_the_bound_on_disk() -> Result<()> {
         .variable("COLLANDER_SINK_MAX_BYTES", bound.to_string())
         .variable("COLLANDER_SINK_ROTATE_BYTES", "32KiB");
     let mut child = setup.spawn()?;
-    child.ask(&Request::Load(LoadJob { operations: 20_000, ..LoadJob::default() }))?;
+    child.ask(&Request::Load(LoadJob { operations: 20_000, no_finalize: true, ..LoadJob::default() }))?;
+    settled(&child, 20_000)?;
     child.end()?;
     let output = child.output()?;
     let bytes = output.files.iter().map(|file| Ok(file.path.metadata()?.len())).sum::<Result<u64>>()?;

@@ -42,7 +42,8 @@ fn all_reduces(child: &mut Child, context: u64, first: u64, count: u64) -> Resul
 /// optimisation may need longer for.
 fn settled(child: &Child, operations: u64) -> Result<()> {
     until(|| {
-        let stats = child.output()?.session().and_then(|session| session.last().cloned());
+        // A file may be deleted while it is read.
+        let stats = child.output().and_then(|output| output.session()?.last().cloned());
         Ok(stats.is_ok_and(|stats| stats["seen"]["total"].as_u64() >= Some(operations) && stats["open"] == 0))
     })
 }
@@ -65,11 +66,11 @@ fn request_of(mut scenario: Scenario, api: Option<u8>) -> Result<Request> {
     Ok(Request::Job(Box::new(jobs.into_iter().next().expect("a job"))))
 }
 
-/// Waits until it holds; two minutes are for ever.
+/// Waits until it holds; four minutes are for ever.
 fn until(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let begin = std::time::Instant::now();
     while !holds()? {
-        anyhow::ensure!(begin.elapsed().as_secs() < 120, "waited in vain");
+        anyhow::ensure!(begin.elapsed().as_secs() < 240, "waited in vain");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     Ok(())
