@@ -117,8 +117,9 @@ pub fn componentize(wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
         ComponentEncoder::default().validate(true).module(&module).map_err(|error| module_error(&error, &found))?;
     if found.imports.iter().any(|(module, _)| module == "wasi_snapshot_preview1") {
         let stub = stub()?;
-        encoder =
-            encoder.adapter("wasi_snapshot_preview1", &stub).map_err(|error| CompileError::Internal(format!("{error:#}")))?;
+        encoder = encoder
+            .adapter("wasi_snapshot_preview1", &stub)
+            .map_err(|error| CompileError::Internal(format!("{error:#}")))?;
     }
     encoder.encode().map_err(|error| module_error(&error, &found))
 }
@@ -144,7 +145,8 @@ fn module_error(error: &dyn std::fmt::Display, module: &Module) -> CompileError 
         .map(|(_, rest)| rest.split('#').next().unwrap_or(rest))
         .find(|version| *version != "0.1.0");
     if let Some(version) = other {
-        text = format!("it was built for version {version} of collander:filter, this collander supports 0.1.0 ({text})");
+        text =
+            format!("it was built for version {version} of collander:filter, this collander supports 0.1.0 ({text})");
     }
     CompileError::Module(text)
 }

@@ -61,8 +61,7 @@ pub fn parse_text(text: &[u8]) -> Result<Vec<u8>, CompileError> {
 /// [`CompileError`].
 pub fn compile(settings: &Settings, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
     let component = componentize(wasm)?;
-    let engine =
-        Engine::new(&settings.config()).map_err(|error| CompileError::Internal(format!("{error:#}")))?;
+    let engine = Engine::new(&settings.config()).map_err(|error| CompileError::Internal(format!("{error:#}")))?;
     engine.precompile_component(&component).map_err(|error| CompileError::Invalid(format!("{error:#}")))
 }
 

@@ -31,7 +31,7 @@
     (block $done
       (loop $next
         (br_if $done (i32.eqz (local.get $count)))
-        (local.set $length (i32.load align=1 offset=4 (local.get $pieces)))
+        (local.set $length (i32.load offset=4 align=1 (local.get $pieces)))
         (if (local.get $length)
           (then
             (call $log

@@ -317,12 +317,7 @@ pub(crate) fn verdicts(
 }
 
 /// Verdicts of a packed filter.
-pub(crate) fn verdict_bytes(
-    given: &[u8],
-    operations: usize,
-    known: u32,
-    out: &mut Vec<Verdict>,
-) -> Result<(), String> {
+pub(crate) fn verdict_bytes(given: &[u8], operations: usize, known: u32, out: &mut Vec<Verdict>) -> Result<(), String> {
     check_length(given.len(), operations)?;
     for (index, byte) in given.iter().enumerate() {
         out.push(match *byte {

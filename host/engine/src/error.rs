@@ -26,7 +26,9 @@ pub enum LoadError {
         supported: String,
     },
     /// It exports too little.
-    #[error("it does not export {missing}; a filter of version {supported} exports lifecycle, head, and tail or tail-packed")]
+    #[error(
+        "it does not export {missing}; a filter of version {supported} exports lifecycle, head, and tail or tail-packed"
+    )]
     MissingExport {
         /// What is missing.
         missing: String,
@@ -87,16 +89,8 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All, in order.
-    pub const ALL: [Self; 8] = [
-        Self::Time,
-        Self::Memory,
-        Self::Table,
-        Self::Stack,
-        Self::Trap,
-        Self::BadVerdict,
-        Self::Host,
-        Self::Refused,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Time, Self::Memory, Self::Table, Self::Stack, Self::Trap, Self::BadVerdict, Self::Host, Self::Refused];
 
     /// Name in outputs.
     #[must_use]

@@ -406,9 +406,8 @@ impl Filter {
         if self.instance.is_none() || known.as_ref() == Some(communicator) {
             return;
         }
-        let _ = self.call("communicator-opened", |instance, ticker, _| {
-            instance.communicator_opened(ticker, communicator)
-        });
+        let _ =
+            self.call("communicator-opened", |instance, ticker, _| instance.communicator_opened(ticker, communicator));
     }
 
     /// A communicator closed.
@@ -421,7 +420,8 @@ impl Filter {
 
     /// Its plan for a class; None: the configured default holds, also where the filter fails or its plan is not valid.
     pub fn decide(&mut self, class: Class) -> Option<FilterPlan> {
-        let plan: decisions::Plan = self.call("decide", |instance, ticker, _| instance.decide(ticker, class)).ok()??;
+        let plan: decisions::Plan =
+            self.call("decide", |instance, ticker, _| instance.decide(ticker, class)).ok()??;
         match convert::plan(plan, convert::sink_mask(self.setup.sinks.len())) {
             Ok(plan) => Some(plan),
             Err(error) => {

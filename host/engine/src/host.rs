@@ -155,7 +155,9 @@ fn check_bytes(wasm: &[u8]) -> Result<(), LoadError> {
         return refused(format!("it has {} bytes: a filter has at most {FILTER_BYTES}", wasm.len()));
     }
     if !wasm.starts_with(b"\0asm") {
-        return refused("this is not WASM: it does not begin with \"\\0asm\"; build it first (collander build)".to_owned());
+        return refused(
+            "this is not WASM: it does not begin with \"\\0asm\"; build it first (collander build)".to_owned(),
+        );
     }
     if wasm.len() < 8 {
         return refused(format!("it ends after {} bytes: the file is truncated", wasm.len()));

@@ -72,9 +72,7 @@ impl Instance {
             })()
         };
         match made {
-            Ok((lifecycle, head, tail)) => {
-                Ok(Self { store, lifecycle, head, tail, call_time: limits.call_time })
-            }
+            Ok((lifecycle, head, tail)) => Ok(Self { store, lifecycle, head, tail, call_time: limits.call_time }),
             Err(error) => {
                 let failure = failure(&error, store.data(), limits.start_time);
                 Err((failure, Box::new(store.into_data())))
@@ -173,9 +171,9 @@ impl Instance {
         let answer = if matches!(self.tail, Tail::Packed(_)) {
             packed.fill(batch);
             self.call(ticker, time, |this| match &this.tail {
-                Tail::Packed(guest) => guest
-                    .call_observe(&mut this.store, &packed.operations, &packed.children)
-                    .map(Answer::Packed),
+                Tail::Packed(guest) => {
+                    guest.call_observe(&mut this.store, &packed.operations, &packed.children).map(Answer::Packed)
+                }
                 Tail::Typed(_) => Ok(Answer::Packed(Vec::new())),
             })
         } else {

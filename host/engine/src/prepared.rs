@@ -1,8 +1,8 @@
 //! A filter that is compiled, checked against the interface and linked: what instances are made of.
 
+use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
-use wasmtime::Engine;
 
 use crate::bindings::{head, host, lifecycle, tail, tail_packed};
 use crate::error::LoadError;

@@ -94,7 +94,8 @@ pub(crate) fn resolve(settings: &[Setting], given: &[(String, Value)]) -> Result
     for (key, value) in given {
         let Some(setting) = settings.iter().find(|setting| setting.key == *key) else {
             let known: Vec<_> = settings.iter().map(|setting| setting.key.as_str()).collect();
-            let known = if known.is_empty() { "it has no settings".to_owned() } else { format!("it has {}", known.join(", ")) };
+            let known =
+                if known.is_empty() { "it has no settings".to_owned() } else { format!("it has {}", known.join(", ")) };
             return Err(format!("{key} is no setting of this filter: {known}"));
         };
         resolved.insert(key.clone(), check_value(setting, value.clone())?);
@@ -142,7 +143,10 @@ mod tests {
         };
         let one = ("limit", Value::Integer(1));
         assert_eq!(error(&[]), "limit must be given: what it does");
-        assert_eq!(error(&[("limt", Value::Integer(1))]), "limt is no setting of this filter: it has limit, mode, share");
+        assert_eq!(
+            error(&[("limt", Value::Integer(1))]),
+            "limt is no setting of this filter: it has limit, mode, share"
+        );
         assert_eq!(error(&[("limit", Value::Text("x".into()))]), "limit: a whole number is wanted, this is a text");
         assert_eq!(error(&[("limit", Value::Integer(0))]), "limit: 0 is less than 1");
         assert_eq!(error(&[one.clone(), ("share", Value::Integer(11))]), "share: 11 is more than 10");

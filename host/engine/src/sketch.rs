@@ -49,7 +49,11 @@ impl Buckets {
     /// Non-empty buckets in ascending order.
     fn iter(&self) -> impl DoubleEndedIterator<Item = (i32, u64)> + '_ {
         let first = self.first;
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(move |(at, count)| (first + at as i32, *count))
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(move |(at, count)| (first + at as i32, *count))
     }
 }
 

@@ -35,8 +35,7 @@ fn packed_and_typed_guests_see_the_numbers() {
     let mut filter = load("bench", &Arc::default()).expect("loads");
     batch.iter_mut().for_each(|o| o.bytes = Some(0));
     filter.observe(&batch, &mut observed);
-    let even_is_slow: Vec<_> =
-        (0..10).map(|at| if at % 2 == 0 { Verdict::Keep } else { Verdict::Drop }).collect();
+    let even_is_slow: Vec<_> = (0..10).map(|at| if at % 2 == 0 { Verdict::Keep } else { Verdict::Drop }).collect();
     assert_eq!(observed.verdicts, even_is_slow);
 
     let mut filter = load("typed", &Arc::default()).expect("loads");

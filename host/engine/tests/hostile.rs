@@ -164,7 +164,9 @@ fn floods_end_at_their_limits() {
 
 #[test]
 fn what_the_host_copies_is_bounded() {
-    for (name, says) in [("huge_emit", "out of bounds"), ("repeated_emit", "fuel"), ("not_utf8", "utf-8"), ("bad_enum", "discriminant")] {
+    for (name, says) in
+        [("huge_emit", "out of bounds"), ("repeated_emit", "fuel"), ("not_utf8", "utf-8"), ("bad_enum", "discriminant")]
+    {
         let surroundings = Arc::new(Surroundings::default());
         let mut filter = load(name, &surroundings).expect(name);
         let failure = filter.tick(0, Arc::new([])).expect_err(name);
@@ -258,9 +260,8 @@ fn what_is_no_filter_is_refused_by_name() {
     contains(&binary(&text("drops_all").replace("@0.1.0", "@0.2.0")), "0.2.0");
     contains(&binary(&text("drops_all").replace("@0.1.0", "@0.0.9")), "0.0.9");
     for version in ["0.2.0", "0.0.9", "1.0.0", "0.1.7"] {
-        let text = format!(
-            r#"(component (instance $i) (export "collander:filter/lifecycle@{version}" (instance $i)))"#
-        );
+        let text =
+            format!(r#"(component (instance $i) (export "collander:filter/lifecycle@{version}" (instance $i)))"#);
         let error = host.prepare(&binary(&text)).expect_err("another version");
         assert!(matches!(&error, LoadError::Version { wanted, .. } if wanted == version), "{error}");
     }
@@ -309,7 +310,9 @@ fn every_guest_here_is_tested() {
     let tests = [include_str!("hostile.rs"), include_str!("filters.rs"), include_str!("../benches/calls.rs")].concat();
     for entry in std::fs::read_dir(common::folder()).expect("the folder") {
         let path = entry.expect("an entry").path();
-        let Some(name) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".wat")) else { continue };
+        let Some(name) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".wat")) else {
+            continue;
+        };
         let named = name == "frame" || tests.contains(&format!("\"{name}\""));
         let endless = name.strip_prefix("endless_in_").is_some_and(|export| tests.contains(&format!("\"{export}\"")));
         assert!(named || endless, "{name}.wat is in no test");

@@ -125,7 +125,11 @@ fn rust(layout: &Layout) -> String {
             let _ = writeln!(out, "    {} = {value},", camel(case));
         }
         let last = cases.len() - 1;
-        let _ = write!(out, "}}\n\nimpl {camel_name} {{\n    /// All, in order.\n    pub const ALL: [Self; {}] = [\n", cases.len());
+        let _ = write!(
+            out,
+            "}}\n\nimpl {camel_name} {{\n    /// All, in order.\n    pub const ALL: [Self; {}] = [\n",
+            cases.len()
+        );
         for case in cases {
             let _ = writeln!(out, "        Self::{},", camel(case));
         }
@@ -170,7 +174,11 @@ fn rust(layout: &Layout) -> String {
             let width = field.to - field.from;
             let word = format!("self.0[{}]", field.word);
             let shifted = if field.from == 0 { word } else { format!("({word} >> {})", field.from) };
-            let masked = if width.is_power_of_two() && width >= 8 { shifted } else { format!("({shifted} & {})", (1u64 << width) - 1) };
+            let masked = if width.is_power_of_two() && width >= 8 {
+                shifted
+            } else {
+                format!("({shifted} & {})", (1u64 << width) - 1)
+            };
             let ty = rust_type(layout, &field.ty);
             let value = match field.ty.as_str() {
                 "u64" => format!("self.0[{}]", field.word),
@@ -185,7 +193,10 @@ fn rust(layout: &Layout) -> String {
             let (ty, value) = match &field.present {
                 Some(bit) => (
                     format!("Option<{ty}>"),
-                    format!("if self.present().has(Present::{}) {{ Some({value}) }} else {{ None }}", bit.to_uppercase()),
+                    format!(
+                        "if self.present().has(Present::{}) {{ Some({value}) }} else {{ None }}",
+                        bit.to_uppercase()
+                    ),
                 ),
                 None => (ty, value),
             };
@@ -219,7 +230,10 @@ fn c(layout: &Layout) -> String {
     }
     for (record, words, doc, fields) in &layout.records {
         let upper = record.to_uppercase();
-        let _ = write!(out, "\n/* {doc} */\n#define COLLANDER_{upper}_WORDS {words}\ntypedef struct collander_{record} {{\n  uint64_t words[COLLANDER_{upper}_WORDS];\n}} collander_{record}_t;\n");
+        let _ = write!(
+            out,
+            "\n/* {doc} */\n#define COLLANDER_{upper}_WORDS {words}\ntypedef struct collander_{record} {{\n  uint64_t words[COLLANDER_{upper}_WORDS];\n}} collander_{record}_t;\n"
+        );
         for field in fields {
             let width = field.to - field.from;
             let word = format!("r->words[{}]", field.word);
@@ -273,11 +287,19 @@ fn page(layout: &Layout) -> String {
         "# Layout of the packed records\n\n<!-- {NOTE} -->\n\nWhat `tail-packed.observe` of [the interface](../wit/since-v0.1.0/filter.wit) is given: `batch`, 32 words an operation, and\n`children`, 12 words each. Words are 64 bits, little-endian in the guest's memory. A field that can be absent is 0 then, and its bit in `present` is\nnot set. What is not listed is reserved and 0.\n"
     );
     for (record, words, doc, fields) in &layout.records {
-        let _ = write!(out, "\n## {record}: {words} words\n\n{doc}\n\n| word | bits | field | type | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n");
+        let _ = write!(
+            out,
+            "\n## {record}: {words} words\n\n{doc}\n\n| word | bits | field | type | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n"
+        );
         for field in fields {
-            let bits = if (field.from, field.to) == (0, 64) { String::new() } else { format!("{}–{}", field.from, field.to - 1) };
+            let bits = if (field.from, field.to) == (0, 64) {
+                String::new()
+            } else {
+                format!("{}–{}", field.from, field.to - 1)
+            };
             let doc = if field.present.is_some() { format!("{} Can be absent.", field.doc) } else { field.doc.clone() };
-            let _ = writeln!(out, "| {} | {bits} | `{}` | {} | {} | {doc} |", field.word, field.name, field.ty, field.unit);
+            let _ =
+                writeln!(out, "| {} | {bits} | `{}` | {} | {} | {doc} |", field.word, field.name, field.ty, field.unit);
         }
     }
     out.push_str("\n## Enums\n\n| enum | values, from 0 |\n| --- | --- |\n");
@@ -333,7 +355,8 @@ fn no_two_fields_overlap() {
     for (record, words, _, fields) in &load().records {
         let mut taken = vec![0u64; *words];
         for field in fields {
-            let mask = if field.to - field.from == 64 { u64::MAX } else { ((1 << (field.to - field.from)) - 1) << field.from };
+            let mask =
+                if field.to - field.from == 64 { u64::MAX } else { ((1 << (field.to - field.from)) - 1) << field.from };
             assert_eq!(taken[field.word] & mask, 0, "{record}.{}", field.name);
             taken[field.word] |= mask;
         }

@@ -47,7 +47,11 @@ fn operation() -> Operation {
         group: 10,
         members: 11,
         sinks: 0x8000_0001,
-        channel_list: vec![Channel { channel: 3, phases: vec![Phase { phase: 2, start: 5, ..Phase::default() }], ..Channel::default() }],
+        channel_list: vec![Channel {
+            channel: 3,
+            phases: vec![Phase { phase: 2, start: 5, ..Phase::default() }],
+            ..Channel::default()
+        }],
         proxies: vec![ProxyOperation {
             peer: -7,
             send: true,
@@ -69,11 +73,17 @@ fn guests_read_what_the_host_wrote() {
     assert_eq!((all[0].bytes(), all[0].duration(), all[0].busbw(), all[0].wait_gpu()), (None, None, None, None));
     let o = all[1];
     assert_eq!((o.id(), o.communicator(), o.collective()), (77, u32::MAX, sdk::Collective::WaitSignal));
-    assert_eq!((o.datatype(), o.algorithm(), o.protocol()), (sdk::Datatype::Float8E5m2, sdk::Algorithm::Ring, sdk::Protocol::Ll128));
+    assert_eq!(
+        (o.datatype(), o.algorithm(), o.protocol()),
+        (sdk::Datatype::Float8E5m2, sdk::Algorithm::Ring, sdk::Protocol::Ll128)
+    );
     assert_eq!((o.kind(), o.timing()), (sdk::Kind::InferredGroup, sdk::Timing::ProxyCpu));
     assert!(o.circumstances().has(sdk::Circumstances::IN_INFERRED_GROUP));
     assert!(!o.circumstances().has(sdk::Circumstances::REPLAY));
-    assert_eq!((o.size_class(), o.sequence(), o.count(), o.bytes(), o.rank_bytes()), (21, u64::MAX, 3, Some(1 << 20), None));
+    assert_eq!(
+        (o.size_class(), o.sequence(), o.count(), o.bytes(), o.rank_bytes()),
+        (21, u64::MAX, 3, Some(1 << 20), None)
+    );
     assert_eq!((o.partner(), o.channels_used(), o.channels_seen(), o.warps(), o.members()), (-1, 256, 7, 255, 11));
     assert_eq!((o.enqueued(), o.enqueue(), o.queued(), o.duration()), (10, 11, None, Some(0)));
     assert_eq!((o.longest_channel(), o.ended(), o.gpu_start()), (Some(13), 14, None));
@@ -86,6 +96,9 @@ fn guests_read_what_the_host_wrote() {
     let kinds: Vec<_> = children.iter().map(|c| c.child_kind()).collect();
     assert_eq!(kinds, sdk::ChildKind::ALL);
     assert_eq!((children[0].channel(), children[1].phase(), children[1].gpu_start()), (3, 2, 5));
-    assert_eq!((children[2].peer(), children[2].send(), children[2].foreign_process(), children[2].steps()), (-7, true, 4711, 2));
+    assert_eq!(
+        (children[2].peer(), children[2].send(), children[2].foreign_process(), children[2].steps()),
+        (-7, true, 4711, 2)
+    );
     assert_eq!((children[3].steps(), children[3].wait_wire(), children[3].peer()), (1, 99, -7));
 }

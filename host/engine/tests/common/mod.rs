@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use collander_compiler::{Builtin, parse_text};
 use collander_engine::{
-    Alert, Class, Emitted, Filter, FilterHost, FilterPlan, HostOptions, Limits, LoadError, LogLevel, Services, Settings,
-    Setup,
+    Alert, Class, Emitted, Filter, FilterHost, FilterPlan, HostOptions, Limits, LoadError, LogLevel, Services,
+    Settings, Setup,
 };
 use collander_event::{Collective, Communicator, Operation};
 
