@@ -98,6 +98,12 @@ impl Collective {
         matches!(self, Self::Send | Self::Recv | Self::SendRecv)
     }
 
+    /// Whether it has a root.
+    #[must_use]
+    pub const fn is_rooted(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter)
+    }
+
     /// By what `count × datatype size` is multiplied for the bytes that algbw is computed from, given the number of ranks:
     /// that number for AllGather, AllGatherV, ReduceScatter, AllToAll, Gather and Scatter, else 1.
     /// Source: nccl-tests, `PERFORMANCE.md` and the `getCollByteCount` of each test.

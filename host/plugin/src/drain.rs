@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use collander_config::Config;
@@ -46,6 +46,8 @@ pub(crate) struct Drain {
     calibrator: Arc<Calibrator>,
     inbox: Receiver<Control>,
     io: Io,
+    /// Goes up with all that is read, for those who wait for the end.
+    progress: Arc<AtomicU64>,
     assembler: Assembler,
     readers: Vec<RingReader>,
     /// What the rings' counters said when this life of the library began.
@@ -67,6 +69,7 @@ impl Drain {
         calibrator: Arc<Calibrator>,
         inbox: Receiver<Control>,
         io: Io,
+        progress: Arc<AtomicU64>,
     ) -> Self {
         // What earlier lives of the library left in the rings was theirs; counters go on from where they stand.
         let mut assembler = Assembler::new(&config);
@@ -83,6 +86,7 @@ impl Drain {
             calibrator,
             inbox,
             io,
+            progress,
             readers,
             before: hot_counts(region),
             slots: HashMap::new(),
@@ -142,6 +146,7 @@ impl Drain {
                     self.assembler.overtaken(ring as u8, lost);
                 }
                 self.changed = true;
+                self.progress.fetch_add(1, Ordering::Relaxed);
                 self.region.learn_names(self.assembler.names());
                 for record in &self.buffer {
                     self.assembler.push(ring as u8, record);
@@ -222,7 +227,7 @@ fn hot_counts(region: &Region) -> HotCounts {
     let mut sums = HotCounts::default();
     for ring in 0..region.rings() {
         let counters = region.counters(ring);
-        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Tally { coll, p2p, copy_engine, .. } = &mut sums.sampled;
         *coll += get(&counters.sampled_coll);
         *p2p += get(&counters.sampled_p2p);

@@ -14,6 +14,7 @@ use crate::os;
 
 /// What the drain says to the I/O thread.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nearly all messages are batches")]
 enum Message {
     /// A batch for the sink of this index.
     Batch(usize, Batch),
@@ -38,6 +39,7 @@ struct Queue {
 pub(crate) struct Io {
     sender: Sender<Message>,
     queues: Vec<Queue>,
+    progress: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -45,11 +47,12 @@ pub(crate) struct Io {
 const POLL: Duration = Duration::from_millis(10);
 
 impl Io {
-    /// Starts the thread with these sinks, each with the bound of its queue in operations.
+    /// Starts the thread with these sinks, each with the bound of its queue in operations. `progress` goes up with all that
+    /// it gets done.
     ///
     /// # Errors
     /// When no thread can be made.
-    pub(crate) fn start(sinks: Vec<(Box<dyn Sink>, usize)>) -> std::io::Result<Self> {
+    pub(crate) fn start(sinks: Vec<(Box<dyn Sink>, usize)>, progress: Arc<AtomicU64>) -> std::io::Result<Self> {
         let (sender, receiver) = unbounded();
         let mut queues = Vec::new();
         let mut stages = Vec::new();
@@ -58,8 +61,9 @@ impl Io {
             queues.push(Queue { waiting: waiting.clone(), bound: bound as u64, full: 0, unrouted: 0 });
             stages.push(Stage { sink, waiting, snapshot: Snapshot::default(), dirty: false });
         }
-        let thread = os::spawn("collander-io", move || guarded((), || run(stages, &receiver)))?;
-        Ok(Self { sender, queues, thread: Some(thread) })
+        let done = progress.clone();
+        let thread = os::spawn("collander-io", move || guarded((), || run(stages, &receiver, &done)))?;
+        Ok(Self { sender, queues, progress, thread: Some(thread) })
     }
 
     /// Sends what has ended to all sinks. Never blocks: what does not fit is counted. The drain.
@@ -85,16 +89,36 @@ impl Io {
         }
     }
 
-    /// Flushes and closes all sinks; waits at most `patience`. False: a sink hangs, and its thread is left behind (it holds
+    /// Flushes and closes all sinks; waits at most `patience` without progress. False: a sink hangs, and its thread is left behind (it holds
     /// no lock of ours, and the library is never unmapped).
     pub(crate) fn stop(mut self, patience: Duration) -> bool {
         let (done, finished) = bounded(1);
         let sent = self.sender.send(Message::Stop(done)).is_ok();
-        let ended = sent && finished.recv_timeout(patience).is_ok();
+        let ended = sent && wait_while_moving(&finished, &self.progress, patience).is_some();
         if ended && let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
         ended
+    }
+}
+
+/// Longest wait at the end, however much is still to be done.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// What comes on the channel; None when nothing moves for `patience`, or after ten seconds in all.
+pub(crate) fn wait_while_moving<T>(channel: &Receiver<T>, progress: &AtomicU64, patience: Duration) -> Option<T> {
+    let begun = Instant::now();
+    loop {
+        let before = progress.load(Ordering::Relaxed);
+        match channel.recv_timeout(patience) {
+            Ok(value) => return Some(value),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                if progress.load(Ordering::Relaxed) == before || begun.elapsed() > LONGEST {
+                    return None;
+                }
+            }
+        }
     }
 }
 
@@ -134,11 +158,12 @@ impl Stage {
     }
 }
 
-fn run(mut stages: Vec<Stage>, receiver: &Receiver<Message>) {
+fn run(mut stages: Vec<Stage>, receiver: &Receiver<Message>, progress: &AtomicU64) {
     let mut polled = Instant::now();
     loop {
         match receiver.recv_timeout(POLL) {
             Ok(Message::Batch(index, batch)) => {
+                progress.fetch_add(1, Ordering::Relaxed);
                 if let Some(stage) = stages.get_mut(index) {
                     stage.take(index, batch);
                     if stage.sink.wants_flush() {

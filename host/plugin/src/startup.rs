@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::clock::{self, Calibrator};
 use crate::drain::{self, Control, Drain};
 use crate::guard::{self, guarded, install_hook};
 use crate::hot::{self, API_COLL, API_P2P, HOT, OpenHot, SLOTS};
-use crate::io::Io;
+use crate::io::{Io, wait_while_moving};
 use crate::nccl_log::{self, Level, say};
 use crate::os;
 
@@ -123,6 +123,8 @@ struct Open {
 struct Worker {
     thread: std::thread::JoinHandle<()>,
     ended: Receiver<bool>,
+    /// Goes up with what drain and I/O get done.
+    progress: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -350,13 +352,21 @@ impl Runtime {
             locations.push_str(&format!("{} → {}", built.name(), built.location()));
             sinks.push((built, sink.queue_operations));
         }
-        let io = match Io::start(sinks) {
+        let progress = Arc::new(AtomicU64::new(0));
+        let io = match Io::start(sinks, progress.clone()) {
             Ok(io) => io,
             Err(error) => return self.no_thread(&error),
         };
         let (done, ended) = crossbeam_channel::bounded(1);
-        let drain =
-            Drain::new(config.clone(), rules.clone(), rings.region, calibrator.clone(), control().1.clone(), io);
+        let drain = Drain::new(
+            config.clone(),
+            rules.clone(),
+            rings.region,
+            calibrator.clone(),
+            control().1.clone(),
+            io,
+            progress.clone(),
+        );
         match os::spawn("collander-drain", move || {
             let in_time = guarded(false, || drain::run(drain, PATIENCE));
             if guard::take_panicked() {
@@ -365,7 +375,7 @@ impl Runtime {
             let _ = done.send(in_time);
         }) {
             Ok(thread) => {
-                self.worker = Some(Worker { thread, ended });
+                self.worker = Some(Worker { thread, ended, progress });
                 true
             }
             Err(error) => self.no_thread(&error),
@@ -400,13 +410,13 @@ impl Runtime {
         let Some(worker) = self.worker.take() else { return };
         let _ = control().0.send(Control::Stop);
         worker.thread.thread().unpark();
-        match worker.ended.recv_timeout(PATIENCE + Duration::from_millis(100)) {
-            Ok(true) => {
+        match wait_while_moving(&worker.ended, &worker.progress, PATIENCE + Duration::from_millis(100)) {
+            Some(true) => {
                 let _ = worker.thread.join();
             }
             // The drain has ended, and said what the sinks could not write.
-            Ok(false) => {}
-            Err(_) => say(Level::Warn, "the drain did not end in time; what it held is lost"),
+            Some(false) => {}
+            None => say(Level::Warn, "the drain did not end in time; what it held is lost"),
         }
         HOT.switch_off();
         for open in self.open.values() {

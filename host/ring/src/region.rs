@@ -69,8 +69,8 @@ impl Region {
     }
 
     /// A ring for the calling thread: one that is ready with at least half of `bytes`, else a new one of `bytes`, or
-    /// smaller when the bound is near (each takes at most a quarter of what is left, so that there is always some left
-    /// down to 64 KiB). None: the bound is reached. Lock-free; the first event of a thread (it may allocate pages).
+    /// smaller when the bound is near (each takes at most a third of what is left beside 64 KiB for each ring that may still
+    /// come). None: the bound is reached. Lock-free; the first event of a thread (it may allocate pages).
     pub fn acquire(&'static self, bytes: u64) -> Option<Producer> {
         let reserved = self.rings();
         for ring in 0..reserved {
@@ -127,7 +127,10 @@ impl Region {
         let mut allocated = header.allocated.load(Ordering::Relaxed);
         let offset = loop {
             let left = self.data_bytes.checked_sub(allocated)?;
-            while bytes > SMALLEST_RING && bytes > left / 4 && wanted > left / 4 {
+            // A smallest ring is kept back for each thread that may still come; of the rest one takes a third at most.
+            let to_come = (RINGS - self.rings()).saturating_sub(1) as u64;
+            let free = left.saturating_sub(to_come * SMALLEST_RING);
+            while bytes > SMALLEST_RING && bytes > free / 3 {
                 bytes /= 2;
             }
             if bytes > left {

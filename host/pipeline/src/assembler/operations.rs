@@ -272,7 +272,8 @@ impl Assembler {
             group: facts.group,
             sequence,
             count: facts.count,
-            partner: facts.partner,
+            // NCCL gives 0 as the root of what has none.
+            partner: if facts.kind == OpKind::P2p || function.is_rooted() { facts.partner } else { -1 },
             kind: facts.kind,
             collective: function,
             function: facts.function,
