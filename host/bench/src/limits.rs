@@ -35,7 +35,6 @@ pub fn instructions(scenario: Scenario, category: Category) -> Option<f64> {
         GroupApiStart
             | GroupApiState
             | GroupApiStop
-            | CollApiStart
             | CollApiStop
             | KernelLaunchStart
             | KernelLaunchStop
@@ -46,6 +45,8 @@ pub fn instructions(scenario: Scenario, category: Category) -> Option<f64> {
     match (scenario, category) {
         // It counts and looks its plan up: held by its time, not by its instructions.
         (Scenario::SampledOut, CollStart | CollStop) => None,
+        // Its names and count go into the operation's record, or, if none follows, into one of its own.
+        (_, CollApiStart) => Some(recorded),
         (Scenario::SampledOut, _) => Some(unrecorded),
         (_, CollStart) => Some(start),
         // Merged with the state before it.

@@ -296,6 +296,7 @@ impl HotSide {
                 *next = coll.sequence + 1;
                 event.operation = Some(self.expected.len());
                 let text = |name: &Name| name.as_deref().unwrap_or("").to_owned();
+                let partner = root_of(&function, coll.root);
                 self.expected.push(Expected {
                     kind: "coll",
                     communicator: communicator.ordinal,
@@ -305,7 +306,7 @@ impl HotSide {
                     datatype: text(&coll.datatype),
                     algorithm: text(&coll.algorithm),
                     protocol: text(&coll.protocol),
-                    partner: coll.root,
+                    partner,
                     channels: if coll.channels == 0 { 256 } else { coll.channels.into() },
                     ..Expected::default()
                 });
@@ -400,7 +401,7 @@ impl HotSide {
                 function: self.table.text(function).to_owned(),
                 count,
                 datatype: self.table.text(datatype).to_owned(),
-                partner: root,
+                partner: root_of(self.table.text(function), root),
                 ..Expected::default()
             },
         );
@@ -469,4 +470,9 @@ impl HotSide {
             self.push(ns, thread_number, Record::stop(ns, event.id));
         }
     }
+}
+
+/// The root of what has one; NCCL gives 0 for all others.
+fn root_of(function: &str, root: i32) -> i32 {
+    if collander_event::Collective::from_text(function).is_rooted() { root } else { -1 }
 }
