@@ -101,6 +101,8 @@ pub fn componentize(wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
     if form(wasm)? == Form::Component {
         return Ok(wasm.to_vec());
     }
+    // Whatever follows may take a valid module for granted.
+    wasmparser::validate(wasm).map_err(|error| CompileError::Malformed(error.to_string()))?;
     let found = look(wasm)?;
     let mut module = wasm.to_vec();
     if !found.has_metadata {

@@ -8,6 +8,8 @@
 mod c_api;
 mod componentize;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use collander_engine::{Compiler, CompilerError, Settings};
 use wasmtime::Engine;
 
@@ -55,14 +57,23 @@ pub fn parse_text(text: &[u8]) -> Result<Vec<u8>, CompileError> {
 }
 
 /// Compiles a component or core module to native code that an engine with the same settings loads. On the calling thread, which needs 2 MiB
-/// of stack.
+/// of stack. A panic of the compiler becomes an error.
 ///
 /// # Errors
 /// [`CompileError`].
 pub fn compile(settings: &Settings, wasm: &[u8]) -> Result<Vec<u8>, CompileError> {
-    let component = componentize(wasm)?;
-    let engine = Engine::new(&settings.config()).map_err(|error| CompileError::Internal(format!("{error:#}")))?;
-    engine.precompile_component(&component).map_err(|error| CompileError::Invalid(format!("{error:#}")))
+    let compiled = catch_unwind(AssertUnwindSafe(|| {
+        let component = componentize(wasm)?;
+        let engine = Engine::new(&settings.config()).map_err(|error| CompileError::Internal(format!("{error:#}")))?;
+        engine.precompile_component(&component).map_err(|error| CompileError::Invalid(format!("{error:#}")))
+    }));
+    compiled.unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<String>().map_or("it panicked", |text| text.as_str());
+        let error = CompileError::Internal(text.to_owned());
+        // Dropping a payload can panic again.
+        std::mem::forget(payload);
+        Err(error)
+    })
 }
 
 /// The compiler, linked in: for the command line and tests.

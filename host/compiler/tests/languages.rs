@@ -106,3 +106,31 @@ fn what_is_wrong_with_a_module_is_said() {
     assert!(parse_text(b"(module (func $f)").is_err());
     assert!(error(b"not wasm").contains("not WASM"));
 }
+
+#[test]
+fn damaged_filters_are_refused_without_a_panic() {
+    let settings = Settings::default();
+    let module = module("", "");
+    let component = componentize(&module).expect("a component");
+    let mut state = 1u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut refused = 0;
+    for round in 0..200 {
+        let mut bytes = if round % 2 == 0 { module.clone() } else { component.clone() };
+        for _ in 0..=random(4) {
+            let at = random(bytes.len());
+            bytes[at] = random(256) as u8;
+        }
+        if random(4) == 0 {
+            bytes.truncate(random(bytes.len()));
+        }
+        if let Err(error) = compile(&settings, &bytes) {
+            assert!(!matches!(error, collander_compiler::CompileError::Internal(_)), "round {round}: {error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}

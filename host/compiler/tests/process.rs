@@ -119,6 +119,11 @@ fn child_signals_and_threads() {
     assert_eq!((status("SigCgt", 16), status("SigIgn", 16)), (caught, ignored), "no signal disposition of ours");
     assert_eq!(count("/proc/self/task"), threads + 1, "one thread, which stops runaways; none of the compiler");
     drop(filters);
+    let began = std::time::Instant::now();
+    while !host.is_idle() {
+        assert!(began.elapsed().as_secs() < 20, "the thread that stops runaways never sleeps");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     drop(host);
     assert_eq!(count("/proc/self/task"), threads, "and none when the runtime is gone");
 }

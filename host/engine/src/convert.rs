@@ -319,6 +319,7 @@ pub(crate) fn verdicts(
 /// Verdicts of a packed filter.
 pub(crate) fn verdict_bytes(given: &[u8], operations: usize, known: u32, out: &mut Vec<Verdict>) -> Result<(), String> {
     check_length(given.len(), operations)?;
+    out.reserve(given.len());
     for (index, byte) in given.iter().enumerate() {
         out.push(match *byte {
             crate::layout::VERDICT_DROP => Verdict::Drop,

@@ -172,7 +172,7 @@ impl Instance {
             packed.fill(batch);
             self.call(ticker, time, |this| match &this.tail {
                 Tail::Packed(guest) => {
-                    guest.call_observe(&mut this.store, &packed.operations, &packed.children).map(Answer::Packed)
+                    guest.call_observe(&mut this.store, packed.operations(), packed.children()).map(Answer::Packed)
                 }
                 Tail::Typed(_) => Ok(Answer::Packed(Vec::new())),
             })

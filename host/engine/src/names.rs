@@ -27,6 +27,7 @@ pub(crate) fn algorithm(operation: &Operation) -> Algorithm {
     }
     match operation.algorithm {
         "" => Algorithm::Unknown,
+        "RING" => Algorithm::Ring,
         text => TABLE.iter().find(|row| row.0.eq_ignore_ascii_case(text)).map_or(Algorithm::Unknown, |row| row.1),
     }
 }

@@ -8,8 +8,8 @@ use crate::names::{algorithm, protocol};
 /// A batch as words; kept between batches, so that nothing is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
-    pub(crate) operations: Vec<u64>,
-    pub(crate) children: Vec<u64>,
+    operations: Vec<[u64; OPERATION_WORDS]>,
+    children: Vec<[u64; CHILD_WORDS]>,
 }
 
 /// Puts a value at its place; what does not fit its bits would be a bug of the layout.
@@ -24,17 +24,27 @@ impl Packed {
     pub(crate) fn fill(&mut self, batch: &[Operation]) {
         self.operations.clear();
         self.children.clear();
-        self.operations.reserve(batch.len() * OPERATION_WORDS);
+        self.operations.reserve(batch.len());
         for operation in batch {
             let children = if operation.channel_list.is_empty() && operation.proxies.is_empty() {
                 (0, 0)
             } else {
-                let first = self.children.len() / CHILD_WORDS;
+                let first = self.children.len();
                 self.children_of(operation);
-                (first as u64, (self.children.len() / CHILD_WORDS - first) as u64)
+                (first as u64, (self.children.len() - first) as u64)
             };
-            self.operations.extend_from_slice(&words(operation, children));
+            self.operations.push(words(operation, children));
         }
+    }
+
+    /// The operations, as `observe` is given them.
+    pub(crate) fn operations(&self) -> &[u64] {
+        self.operations.as_flattened()
+    }
+
+    /// The children, as `observe` is given them.
+    pub(crate) fn children(&self) -> &[u64] {
+        self.children.as_flattened()
     }
 
     fn children_of(&mut self, operation: &Operation) {
@@ -46,7 +56,7 @@ impl Packed {
             put!(w, CHILD_GPU_STOP, channel.gpu_stop);
             put!(w, CHILD_START, channel.cpu_start_ns);
             put!(w, CHILD_STOP, channel.cpu_stop_ns);
-            self.children.extend_from_slice(&w);
+            self.children.push(w);
             for phase in &channel.phases {
                 let mut w = [0u64; CHILD_WORDS];
                 put!(w, CHILD_CHILD_KIND, layout::CHILD_KIND_PHASE);
@@ -54,7 +64,7 @@ impl Packed {
                 put!(w, CHILD_PHASE, u64::from(phase.phase));
                 put!(w, CHILD_GPU_START, phase.start);
                 put!(w, CHILD_GPU_STOP, phase.stop);
-                self.children.extend_from_slice(&w);
+                self.children.push(w);
             }
         }
         for proxy in &operation.proxies {
@@ -74,7 +84,7 @@ impl Packed {
             put!(w, CHILD_WAIT_PEER, proxy.waits.peer);
             put!(w, CHILD_WAIT_WIRE, proxy.waits.wire);
             put!(w, CHILD_WAIT_FLUSH, proxy.waits.flush);
-            self.children.extend_from_slice(&w);
+            self.children.push(w);
             for step in &proxy.step_list {
                 let mut w = [0u64; CHILD_WORDS];
                 put!(w, CHILD_CHILD_KIND, layout::CHILD_KIND_PROXY_STEP);
@@ -89,7 +99,7 @@ impl Packed {
                 put!(w, CHILD_WAIT_PEER, step.peer_wait_ns);
                 put!(w, CHILD_WAIT_WIRE, step.wait_ns);
                 put!(w, CHILD_WAIT_FLUSH, step.flush_wait_ns);
-                self.children.extend_from_slice(&w);
+                self.children.push(w);
             }
         }
     }
@@ -105,6 +115,7 @@ const fn kind(kind: OpKind) -> u64 {
     }
 }
 
+#[inline(always)]
 fn words(o: &Operation, children: (u64, u64)) -> [u64; OPERATION_WORDS] {
     let mut w = [0u64; OPERATION_WORDS];
     let mut present = 0;

@@ -68,7 +68,7 @@ fn operation() -> Operation {
 fn guests_read_what_the_host_wrote() {
     let mut packed = Packed::default();
     packed.fill(&[Operation::default(), operation()]);
-    let all: Vec<_> = sdk::Operation::all(&packed.operations).collect();
+    let all: Vec<_> = sdk::Operation::all(packed.operations()).collect();
     assert_eq!(all.len(), 2);
     assert_eq!((all[0].bytes(), all[0].duration(), all[0].busbw(), all[0].wait_gpu()), (None, None, None, None));
     let o = all[1];
@@ -92,7 +92,7 @@ fn guests_read_what_the_host_wrote() {
     assert_eq!((o.sent(), o.received(), o.proxy_operations(), o.proxy_steps()), (5, 6, 8, u32::MAX));
     assert_eq!((o.user_tag(), o.group(), o.sinks()), (9, 10, 0x8000_0001));
     assert_eq!((o.children_first(), o.children_count()), (0, 4));
-    let children: Vec<_> = sdk::Child::all(&packed.children).collect();
+    let children: Vec<_> = sdk::Child::all(packed.children()).collect();
     let kinds: Vec<_> = children.iter().map(|c| c.child_kind()).collect();
     assert_eq!(kinds, sdk::ChildKind::ALL);
     assert_eq!((children[0].channel(), children[1].phase(), children[1].gpu_start()), (3, 2, 5));
