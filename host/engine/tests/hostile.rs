@@ -163,6 +163,34 @@ fn floods_end_at_their_limits() {
 }
 
 #[test]
+fn what_is_too_large_from_the_start_does_not_load() {
+    let host = host();
+    let with = |text: String, change: &dyn Fn(&mut collander_engine::Limits)| {
+        let mut given = setup(&Arc::default());
+        change(&mut given.limits);
+        host.load(&binary(&text), given)
+    };
+    let error = |text, change: &dyn Fn(&mut collander_engine::Limits)| match with(text, change) {
+        Ok(_) => panic!("it loads"),
+        Err(error) => error.to_string(),
+    };
+    let large = text("drops_all").replace(r#"(memory (export "memory") 20)"#, r#"(memory (export "memory") 8192)"#);
+    let said = error(large, &|_| {});
+    assert!(said.contains("it wanted 536870912 bytes of memory, its limit is 16777216"), "{said}");
+    let table = text("drops_all").replace("(table $functions 1 funcref)", "(table $functions 100000 funcref)");
+    let said = error(table, &|_| {});
+    assert!(said.contains("it wanted a table of 100000 elements, its limit is 20000"), "{said}");
+    let said = error(text("drops_all"), &|limits| limits.instances = 1);
+    assert!(said.contains("resource limit exceeded: instance count"), "{said}");
+
+    let quiet = |limits: &mut collander_engine::Limits| (limits.open_alerts, limits.series) = (0, 1);
+    let mut filter = with(text("metrics"), &quiet).expect("loads");
+    filter.tick(0, Arc::new([])).expect("ticks");
+    let imports = filter.stats().imports;
+    assert_eq!((imports.alerts, imports.alerts_dropped, imports.series_refused), (0, 1, 1));
+}
+
+#[test]
 fn what_the_host_copies_is_bounded() {
     for (name, says) in
         [("huge_emit", "out of bounds"), ("repeated_emit", "fuel"), ("not_utf8", "utf-8"), ("bad_enum", "discriminant")]
