@@ -101,6 +101,10 @@ impl Instance {
         body: impl FnOnce(&mut Self) -> wasmtime::Result<R>,
     ) -> Result<R, Failure> {
         self.store.set_epoch_deadline(Ticker::ticks(time));
+        if self.peek().last_error.is_some() {
+            // Said in an earlier call: not what a trap in this one is about.
+            self.state().last_error = None;
+        }
         let result = {
             let _running = ticker.begin();
             body(self)
@@ -224,7 +228,15 @@ fn failure(error: &wasmtime::Error, state: &State, limit: Duration) -> Failure {
             }
             Failure::Trap { detail, trace }
         }
-        None => Failure::Trap { detail: error.root_cause().to_string(), trace },
+        None => {
+            let cause = error.root_cause().to_string();
+            let detail = if cause.contains("fuel allocated for hostcalls") {
+                format!("it handed more to the host in one call than it may ({cause})")
+            } else {
+                cause
+            };
+            Failure::Trap { detail, trace }
+        }
     }
 }
 

@@ -8,17 +8,17 @@ use collander_engine::{
     AggregateValue, Class, FilterPlan, HostOptions, Observed, Outcome, PlanRate, Severity, Source, Value, Verdict,
 };
 use collander_event::{Collective, Detail};
-use common::{Surroundings, guest, host, load, operations, setup};
+use common::{Surroundings, guest, host, load, load_patiently, operations, setup};
 
 #[test]
 fn verdicts_routes_and_tags_arrive() {
     let mut observed = Observed::default();
     let batch = operations(3000);
-    let mut filter = load("drops_all", &Arc::default()).expect("loads");
+    let mut filter = load_patiently("drops_all", &Arc::default());
     filter.observe(&batch, &mut observed);
     assert_eq!(observed.verdicts, vec![Verdict::Drop; 3000]);
 
-    let mut filter = load("routes_all", &Arc::default()).expect("loads");
+    let mut filter = load_patiently("routes_all", &Arc::default());
     assert!(filter.is_packed());
     filter.observe(&batch, &mut observed);
     assert_eq!(observed.verdicts, vec![Verdict::Route(2); 3000]);
@@ -79,7 +79,7 @@ fn it_is_described_configured_and_configured_anew() {
 #[test]
 fn aggregates_outlive_the_instance_and_alerts_are_folded() {
     let surroundings = Arc::new(Surroundings::default());
-    let mut filter = load("metrics", &surroundings).expect("loads");
+    let mut filter = load_patiently("metrics", &surroundings);
     for _ in 0..3 {
         filter.tick(0, Arc::new([])).expect("ticks");
     }
@@ -155,4 +155,30 @@ fn the_cache_is_used_and_what_is_odd_is_compiled_again() {
     assert_eq!(bare.prepare(&wasm).expect("cached").source, Source::Cached);
     let error = bare.prepare(&guest("bench")).expect_err("not compiled").to_string();
     assert!(error.contains("not compiled yet"), "{error}");
+}
+
+#[test]
+fn a_runtime_serves_filters_on_several_threads() {
+    fn is_send<T: Send>(value: T) -> T {
+        value
+    }
+    let host = host();
+    let loadable = host.prepare(&guest("routes_all")).expect("a filter");
+    let bad = host.prepare(&guest("endless_in_observe")).expect("a filter");
+    std::thread::scope(|scope| {
+        for at in 0..3 {
+            let loadable = if at == 0 { &bad } else { &loadable };
+            let mut filter = is_send(host.start(loadable, setup(&Arc::default())).expect("starts"));
+            scope.spawn(move || {
+                let mut observed = Observed::default();
+                let batch = operations(100);
+                // By the wall, since several run at once: the good ones get time enough, the bad one ends.
+                for _ in 0..20 {
+                    filter.observe(&batch, &mut observed);
+                    assert_eq!(observed.verdicts.len(), 100);
+                }
+                assert_eq!(filter.stats().operations, 2000);
+            });
+        }
+    });
 }

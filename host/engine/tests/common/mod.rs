@@ -111,6 +111,13 @@ pub fn load(name: &str, surroundings: &Arc<Surroundings>) -> Result<Filter, Load
     host().load(&guest(name), setup(surroundings))
 }
 
+/// As `load`, for guests that do much in a call: sanitizers and debug builds are slow.
+pub fn load_patiently(name: &str, surroundings: &Arc<Surroundings>) -> Filter {
+    let mut given = setup(surroundings);
+    given.limits.call_time = Duration::from_secs(5);
+    host().load(&guest(name), given).expect(name)
+}
+
 pub fn operations(count: usize) -> Vec<Operation> {
     let communicator = Arc::new(Communicator { ordinal: 3, ranks: Some(8), ..Communicator::default() });
     (0..count as u64)
