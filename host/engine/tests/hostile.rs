@@ -241,6 +241,24 @@ fn hostile_arguments_are_refused_and_counted() {
 }
 
 #[test]
+fn a_stack_of_512_kib_is_enough_for_what_overflows_its_own() {
+    let host = host();
+    let recursion = host.prepare(&guest("deep_recursion")).expect("a filter");
+    let packed = host.prepare(&guest("metrics")).expect("a filter");
+    let small = std::thread::Builder::new().stack_size(512 << 10);
+    let run = move || {
+        let mut observed = Observed::default();
+        let mut filter = host.start(&recursion, setup(&Arc::default())).expect("starts");
+        filter.observe(&operations(1000), &mut observed);
+        assert_eq!(filter.failures(FailureKind::Stack), 1);
+        let mut filter = host.start(&packed, setup(&Arc::default())).expect("starts");
+        filter.observe(&operations(1000), &mut observed);
+        assert_eq!(observed.outcome, Outcome::Decided);
+    };
+    small.spawn(run).expect("a thread").join().expect("no overflow of ours");
+}
+
+#[test]
 fn a_panic_on_our_side_ends_the_call_only() {
     let surroundings = Arc::new(Surroundings { panics: true, ..Surroundings::default() });
     let mut filter = load("log_flood", &surroundings).expect("loads");
