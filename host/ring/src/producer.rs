@@ -37,7 +37,7 @@ impl Producer {
         }
     }
 
-    /// Claims the next slot, to be filled word by word; without [`Draft::publish`] nothing happened. Producer thread.
+    /// Claims the next slot, to be filled word by word; without `Draft::publish` nothing happened. Producer thread.
     #[inline(always)]
     pub fn draft(&mut self) -> Draft<'_> {
         // Copied once: the compiler cannot know that stores to the control do not change where it is.
