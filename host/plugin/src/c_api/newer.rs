@@ -355,7 +355,7 @@ on!(
         let mut more = More::NONE;
         if API >= 7 {
             more.user_tag = read!(d.payload.coll.user_tag);
-            more.symmetric = source.is_symmetric();
+            more.symmetric = read!(d.payload.coll.is_sym_coll) != 0;
             more.variant = read!(d.payload.coll.kernel_variant);
         }
         let [function, datatype, algorithm, protocol] = source.texts();

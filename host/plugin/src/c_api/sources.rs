@@ -75,9 +75,13 @@ impl<const API: u8> CollSource for CollAt<API> {
         // They lie side by side (asserted in `places`).
         channels_and_warps: u16 = |d| (&raw const (*d).payload.coll.n_channels).cast::<u16>().read();
         in_place: bool = |d| read!(d.payload.coll.send_buff) == read!(d.payload.coll.recv_buff).cast_const();
-        is_symmetric: bool = |d| API >= 7 && read!(d.payload.coll.is_sym_coll) != 0;
-        has_more: bool = |d| {
-            API >= 7 && (read!(d.payload.coll.user_tag) != 0 || !read!(d.payload.coll.kernel_variant).is_null())
+        is_unusual: bool = |d| {
+            // One branch for all three.
+            API >= 7
+                && (read!(d.payload.coll.user_tag)
+                    | number(read!(d.payload.coll.kernel_variant).cast_mut())
+                    | u64::from(read!(d.payload.coll.is_sym_coll)))
+                    != 0
         };
     }
 }

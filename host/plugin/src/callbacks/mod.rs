@@ -115,9 +115,8 @@ pub(crate) trait CollSource: Copy {
     /// nChannels | nWarps << 8
     fn channels_and_warps(self) -> u16;
     fn in_place(self) -> bool;
-    fn is_symmetric(self) -> bool;
-    /// Whether an extension record is due.
-    fn has_more(self) -> bool;
+    /// Whether it is symmetric, or an extension record is due.
+    fn is_unusual(self) -> bool;
 }
 
 /// An API call's members, read when they are needed.

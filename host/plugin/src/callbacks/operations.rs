@@ -8,7 +8,7 @@ use crate::clock::{counter, ticks};
 use crate::hot::{HOT, ON};
 use crate::thread_slot::{FREE, STASH, ThreadState};
 
-/// A Coll starts, in the common case: names, context and plan are known, its API call waits, there is no extension. False:
+/// A Coll starts, in the common case: names, context and plan are known, its API call waits, it is not symmetric and has no extension. False:
 /// nothing was done yet, and [`coll`] must do it. `give` gets the handle.
 ///
 /// # Safety
@@ -30,7 +30,7 @@ pub(crate) unsafe fn coll_known<S: CollSource>(
     let Some(names) = (unsafe { thread.names.known_four(source.texts()) }) else { return false };
     let parent = source.parent();
     let place = whole_mut(&mut thread.stash[(parent >> 8) as usize & (STASH - 1)]);
-    if place.id != parent || source.has_more() {
+    if place.id != parent || source.is_unusual() {
         return false;
     }
     place.id = FREE;
@@ -60,8 +60,7 @@ pub(crate) unsafe fn coll_known<S: CollSource>(
     draft.set::<2>(parent_word);
     draft.set::<7>(group_and_datatype);
     draft.set::<6>(u64::from(names.codes) | (u64::from(source.root() as u32) << 32));
-    let flags = (u64::from(source.in_place()) * u64::from(RecordFlags::IN_PLACE))
-        | (u64::from(source.is_symmetric()) * u64::from(RecordFlags::SYMMETRIC));
+    let flags = u64::from(source.in_place()) * u64::from(RecordFlags::IN_PLACE);
     draft.set::<3>((flags << 8) | (u64::from(source.channels_and_warps()) << 16) | communicator.ordinal_bits());
     draft.set::<4>(source.sequence());
     draft.set::<5>(source.count());
