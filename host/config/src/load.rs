@@ -1,5 +1,6 @@
 //! Where the configuration comes from.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::env::{self, Environment};
@@ -34,9 +35,28 @@ pub fn load_with_notes(environment: &Environment) -> Result<Loaded, ConfigError>
     let Some(path) = environment.os("COLLANDER_CONFIG").filter(|path| !path.is_empty()).map(Path::new) else {
         return load_from(None, environment);
     };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ConfigError::Unreadable { path: path.display().to_string(), reason: error.to_string() })?;
+    let unreadable = |reason: String| ConfigError::Unreadable { path: path.display().to_string(), reason };
+    let text = read_bounded(path).map_err(unreadable)?;
     load_from(Some((path, &text)), environment)
+}
+
+/// Longest configuration file, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// The text of a regular file. `init` reads it, in the job: a pipe that nobody writes, or a device without an end, must not
+/// hold it up.
+fn read_bounded(path: &Path) -> Result<String, String> {
+    let meta = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !meta.is_file() {
+        return Err("it is no regular file; name a TOML file".to_owned());
+    }
+    if meta.len() > LONGEST {
+        return Err(format!("{} bytes are more than a configuration has ({LONGEST})", meta.len()));
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(LONGEST).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
 }
 
 /// From the text of a file, if there is one, and an environment. The path is for messages only.

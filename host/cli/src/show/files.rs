@@ -57,7 +57,9 @@ pub fn find(paths: &[PathBuf]) -> io::Result<Found> {
         if !seen.insert(identity) {
             continue;
         }
-        match classify(&path) {
+        // Opening a pipe that nobody writes would wait for ever.
+        let kind = if path.is_file() { classify(&path) } else { Err("no regular file".to_owned()) };
+        match kind {
             Ok(kind) => found.inputs.push(Input { path, kind }),
             // A folder may hold all sorts of logs: only what looks like ours is worth a word.
             Err(why) if named || is_ours_by_name(&path) => found.skipped.push((path, why)),
