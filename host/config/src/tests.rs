@@ -269,13 +269,13 @@ fn the_reference_is_up_to_date() {
 fn a_configuration_that_is_no_regular_file_does_not_hold_up_the_job() {
     for path in ["/dev/zero", "/dev/full", "/proc"] {
         let environment: Environment = [("COLLANDER_CONFIG", path)].into_iter().collect();
-        let error = crate::load_with_notes(&environment).expect_err(path).to_string();
+        let error = load_with_notes(&environment).expect_err(path).to_string();
         assert!(error.contains(path) && error.contains("regular file"), "{error}");
     }
     let folder = tempfile::tempdir().expect("folder");
     let long = folder.path().join("long.toml");
     std::fs::write(&long, vec![b'#'; 2 << 20]).expect("written");
     let environment: Environment = [("COLLANDER_CONFIG", long.to_str().expect("UTF-8"))].into_iter().collect();
-    let error = crate::load_with_notes(&environment).expect_err("long").to_string();
+    let error = load_with_notes(&environment).expect_err("long").to_string();
     assert!(error.contains("bytes are more"), "{error}");
 }

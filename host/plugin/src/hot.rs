@@ -150,7 +150,8 @@ impl HotCommunicator {
         for count in &self.replays {
             count.store(0, Ordering::Relaxed);
         }
-        let peers = if open.ranks == 0 { 1024 } else { open.ranks as usize };
+        // Beyond the bound peers share counts; whatever `init` says must not become memory.
+        let peers = if open.ranks == 0 { 1024 } else { (open.ranks as usize).min(MOST_PEERS) };
         match self.p2p_counts() {
             Some(counts) if counts.len() >= peers * 2 => counts.iter().for_each(|c| c.store(0, Ordering::Relaxed)),
             _ => {
