@@ -18,6 +18,9 @@ use crate::startup;
 /// API calls of one group that wait for their operation; a power of two. More are written as records at once.
 pub(crate) const STASH: usize = 64;
 
+/// In `pending`: the GroupApi that this thread is in gave a record.
+pub(crate) const RECORDED_GROUP: u32 = 1 << 31;
+
 /// Counters of event ids have 34 bits.
 const COUNTER_MASK: u64 = (1 << 34) - 1;
 
@@ -86,7 +89,7 @@ pub(crate) struct ThreadState {
     pub group_api: u64,
     /// Its depth.
     pub group_depth: u8,
-    /// API calls in `stash`.
+    /// API calls in `stash`, and `RECORDED_GROUP`: what the stop of a GroupApi must do beside leaving it.
     pub pending: u32,
     pub names: NameCache,
 }

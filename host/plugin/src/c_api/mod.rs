@@ -62,7 +62,7 @@ unsafe fn first_event<D>(
 /// `stopEvent` of every version.
 unsafe extern "C" fn stop_event(handle: *mut c_void) -> NcclResult {
     let handle = number(handle);
-    callbacks::stop(handle, SUCCESS, || rare_stop_event(handle), || end_of_group())
+    callbacks::stop(handle, SUCCESS, || rare_stop_event(handle), || end_of_group(handle))
 }
 
 /// `SUCCESS`, of which the compiler does not know: else it would put it in after the call of a rare function, which then is
@@ -81,8 +81,8 @@ extern "C" fn rare_stop_event(handle: u64) -> NcclResult {
 
 #[cold]
 #[inline(never)]
-extern "C" fn end_of_group() -> NcclResult {
-    callbacks::end_of_group();
+extern "C" fn end_of_group(handle: u64) -> NcclResult {
+    callbacks::end_of_group(handle);
     unknown_success()
 }
 

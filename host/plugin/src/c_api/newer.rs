@@ -207,7 +207,7 @@ recorded!(
     recorded_group_api, EventKind::GroupApi, rare: rare_group_api,
     |d| Payload::GroupApi { depth: read!(d.payload.group_api.group_depth) },
     if read!(d.payload.group_api.graph_captured) != 0 { RecordFlags::GRAPH_CAPTURED } else { 0 },
-    |thread, give| callbacks::group_api(thread, read!(d.payload.group_api.group_depth), give)
+    |thread, give| callbacks::wanted_group_api(thread, read!(d.payload.group_api.group_depth), give)
 );
 
 recorded!(

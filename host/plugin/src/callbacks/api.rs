@@ -10,7 +10,7 @@ use super::{ApiEvent, ApiSource, find, is_of, new_id, whole_mut};
 use crate::clock::{counter, ticks};
 use crate::hot::{API_COLL, API_P2P, HOT, WAITING_COLL_API};
 use crate::intern::Pair;
-use crate::thread_slot::{FREE, STASH, StashedApi, ThreadState};
+use crate::thread_slot::{FREE, RECORDED_GROUP, STASH, StashedApi, ThreadState};
 
 /// A GroupApi starts and gives no record. `give` gets the handle.
 #[inline(always)]
@@ -18,6 +18,13 @@ pub(crate) fn group_api(thread: &mut ThreadState, depth: i32, give: impl FnOnce(
     let id = thread.new_group_api(give);
     thread.group_depth = depth as u8;
     id
+}
+
+/// [`group_api`], of a GroupApi that gives a record: so does its stop.
+#[inline(always)]
+pub(crate) fn wanted_group_api(thread: &mut ThreadState, depth: i32, give: impl FnOnce(u64)) -> u64 {
+    thread.pending |= RECORDED_GROUP;
+    group_api(thread, depth, give)
 }
 
 /// A GroupApi starts and gives a record.
@@ -29,7 +36,7 @@ pub(crate) fn recorded_group_api(
     depth: i32,
     captured: bool,
 ) -> u64 {
-    let id = group_api(thread, depth, |_| ());
+    let id = wanted_group_api(thread, depth, |_| ());
     let flags = if captured { RecordFlags::GRAPH_CAPTURED } else { 0 };
     record_plain(thread, context, parent, id, Payload::GroupApi { depth }, flags)
 }

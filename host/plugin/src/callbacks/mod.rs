@@ -20,7 +20,7 @@ use crate::hot::{FAST, HOT, HotCommunicator, communicator};
 use crate::startup;
 use crate::thread_slot::ThreadState;
 
-pub(crate) use api::{api, api_known, group_api, recorded_group_api};
+pub(crate) use api::{api, api_known, group_api, recorded_group_api, wanted_group_api};
 pub(crate) use children::{child, kernel, kernel_known, launch_id, plain, record_known, wanted_child};
 pub(crate) use operations::{coll, coll_known, p2p};
 pub(crate) use stops::{end_of_group, rare_state, rare_stop, state, stop};

@@ -7,28 +7,25 @@ use super::api::emit_all_stashed;
 use super::{is_of, is_ours, opaque};
 use crate::clock::{counter, ticks};
 use crate::hot::HOT;
-use crate::thread_slot::{attach, current};
+use crate::thread_slot::{RECORDED_GROUP, attach, current};
 
 /// `stopEvent`. The rare rest is called last, so that the common ways save no registers; hence the results.
 #[inline(always)]
 pub(crate) fn stop<R>(handle: u64, done: R, rare: impl FnOnce() -> R, end_of_group: impl FnOnce() -> R) -> R {
-    if is_plain(handle) {
-        let is_group_api = handle & 15 == EventKind::GroupApi as u64;
-        if (HOT.word() >> (opaque(handle) & 31)) & 1 == 0 {
-            if is_group_api
-                && let Some(thread) = current()
-                && thread.group_api == handle
-            {
-                thread.group_api = 0;
-                if thread.pending != 0 {
-                    return end_of_group();
-                }
-            }
-            return done;
+    // One bit tells a GroupApi from all kinds but the API calls and launches, which are no thread's `group_api`.
+    if handle & EventKind::GroupApi as u64 != 0
+        && let Some(thread) = current()
+        && thread.group_api == handle
+    {
+        thread.group_api = 0;
+        if thread.pending != 0 {
+            return end_of_group();
         }
-        if is_group_api {
-            return rare();
-        }
+        return done;
+    }
+    // The other kinds always give a record, whatever their bit 4, which is 0 in plain ones.
+    if ((HOT.word() | !PLAIN_KINDS) >> (handle & 31)) & 1 == 0 {
+        return done;
     }
     let Some(thread) = current() else { return rare() };
     if handle == thread.stopped_kernel {
@@ -48,16 +45,22 @@ pub(crate) fn stop<R>(handle: u64, done: R, rare: impl FnOnce() -> R, end_of_gro
     done
 }
 
-/// The stop of a group whose API calls wait for operations that did not come.
+/// The stop of a group that gave a record, or whose API calls wait for operations that did not come.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_of_group() {
-    if let Some(thread) = current() {
+pub(crate) fn end_of_group(handle: u64) {
+    let Some(thread) = current() else { return };
+    let pending = thread.pending;
+    if pending != RECORDED_GROUP {
         emit_all_stashed(thread);
+    }
+    thread.pending = 0;
+    if pending & RECORDED_GROUP != 0 {
+        thread.producer.push(&Record::stop(ticks(), EventId(handle)));
     }
 }
 
-/// A stop on a thread that has no ring yet, of a foreign handle, or of a GroupApi that gives records.
+/// A stop on a thread that has no ring yet, or of a foreign handle.
 #[cold]
 #[inline(never)]
 pub(crate) fn rare_stop(handle: u64) {
