@@ -6,6 +6,9 @@ use collander_event::{Collective, ContextId, EventKind, PLAN_COLLECTIVES, PLAN_S
 
 use crate::clock::is_counter;
 
+/// Peers of a communicator with P2P counts of their own.
+const MOST_PEERS: usize = 65_536;
+
 /// Communicators open at once; further ones are not observed (counted). Slots are used again after finalize.
 pub(crate) const SLOTS: usize = 16_384;
 
