@@ -236,9 +236,9 @@ fn hot_counts(region: &Region) -> HotCounts {
         sums.foreign_contexts += get(&counters.foreign_contexts);
         sums.late_contexts += get(&counters.late_contexts);
         sums.unknown_kinds += get(&counters.unknown_kinds);
-        sums.names_unobserved += get(&counters.names_lost);
     }
     let stats = region.stats();
+    sums.names_unobserved = stats.names_lost;
     sums.events_unobserved = stats.events_unobserved;
     sums.communicators_unobserved = stats.communicators_unobserved;
     sums

@@ -54,6 +54,8 @@ pub(crate) struct Header {
     /// Events on threads that got no ring.
     pub events_unobserved: AtomicU64,
     pub communicators_unobserved: AtomicU64,
+    /// Names that did not fit the table.
+    pub names_lost: AtomicU64,
 }
 
 /// One name.
@@ -129,8 +131,6 @@ pub struct RingCounters {
     pub late_contexts: AtomicU64,
     /// Events of a kind that the interface version lacks.
     pub unknown_kinds: AtomicU64,
-    /// Names that did not fit the table.
-    pub names_lost: AtomicU64,
 }
 
 impl RingCounters {

@@ -24,6 +24,7 @@ pub(crate) fn intern(mapping: &Mapping, text: &[u8]) -> u8 {
     let code = header.names_reserved.fetch_add(1, Ordering::AcqRel) as usize + 1;
     if code >= NAMES - 1 {
         header.names_reserved.fetch_sub(1, Ordering::AcqRel);
+        header.names_lost.fetch_add(1, Ordering::Relaxed);
         return OVERFLOW;
     }
     let entry = &entries[code];

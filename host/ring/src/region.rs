@@ -31,6 +31,8 @@ pub struct RegionStats {
     pub events_unobserved: u64,
     /// Communicators beyond the table.
     pub communicators_unobserved: u64,
+    /// Names that did not fit the table.
+    pub names_lost: u64,
     /// Bytes given to rings.
     pub allocated: u64,
 }
@@ -89,24 +91,6 @@ impl Region {
         }
         // Better a ring of the wrong size than none.
         (0..reserved).find_map(|ring| self.activate(&self.mapping.controls()[ring], ring))
-    }
-
-    /// Makes a ring ready in advance. Our threads.
-    pub fn prepare(&'static self, bytes: u64) -> bool {
-        self.make(bytes).is_some()
-    }
-
-    /// Ready rings of at least that size.
-    #[must_use]
-    pub fn ready(&self, bytes: u64) -> usize {
-        let controls = &self.mapping.controls()[..self.rings()];
-        controls
-            .iter()
-            .filter(|c| {
-                c.state.load(Ordering::Relaxed) == RingState::Ready as u32
-                    && c.capacity.load(Ordering::Relaxed) * 64 >= bytes
-            })
-            .count()
     }
 
     fn activate(&'static self, control: &'static RingControl, ring: usize) -> Option<Producer> {
@@ -258,6 +242,7 @@ impl Region {
         RegionStats {
             events_unobserved: header.events_unobserved.load(Ordering::Relaxed),
             communicators_unobserved: header.communicators_unobserved.load(Ordering::Relaxed),
+            names_lost: header.names_lost.load(Ordering::Relaxed),
             allocated: header.allocated.load(Ordering::Relaxed),
         }
     }

@@ -100,7 +100,10 @@ fn names_are_kept_as_they_are() {
     for n in 0..400 {
         let _ = region.intern(format!("name {n}").as_bytes());
     }
+    let lost = region.stats().names_lost;
+    assert!(lost > 0, "names that did not fit are counted");
     assert_eq!(region.intern(b"one more"), 255);
+    assert_eq!(region.stats().names_lost, lost + 1);
     assert_eq!(region.intern(b"AllReduce"), code);
 }
 
